@@ -1,5 +1,5 @@
-//! With the feature `copy`, writes the copy of the controller that `src/lib.rs` includes. An entry
-//! of the bank that does not match the controller fails the build.
+//! With the feature `copy`, writes the copy of the rules that `src/lib.rs` includes. An entry of
+//! the bank that does not match them fails the build.
 
 #[cfg(feature = "copy")]
 #[path = "build/bank.rs"]

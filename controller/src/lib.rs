@@ -42,13 +42,10 @@
 //!
 //! [`run`] runs the controllers, and [`run_with`] with another planner for Deployments:
 //! `examples/mutant.rs` makes wrong controllers that way, and `mutants/` makes many more, by one
-//! changed rule each. [`serve`] runs a process of its own in a cluster. The program (`main.rs`) has
-//! its flags in files beside this one: `flags` and `restart_flags` for its two commands, above
-//! `launch`, which both use, `checksum_key`, `reloader_flags` and `serving_flags`.
+//! changed rule each. [`serve`] runs a process of its own in a cluster. The program is
+//! `main.rs`, with its flags in `flags`.
 
-mod consistency;
-#[cfg(test)]
-mod consistency_test;
+mod decisions;
 pub mod deployment;
 mod registry;
 pub mod replicaset;
@@ -58,10 +55,6 @@ mod settings;
 use std::future::Future;
 use std::sync::Arc;
 
-pub use config_restart::{
-    Budget, ChecksumKeyError, ChecksumKeys, GroupSettings, Limit, Profile, ReloadStrategy, ReloaderAnnotations,
-    ReloaderFlagError, ReloaderSettings, RestartSettings, SecretChecksums, Webhook, WebhookFormat, WebhookUrl, Window,
-};
 use controller_client::api::ApiServer;
 pub use controller_client::metrics::{CountRequests, CountedRequests, Metrics};
 pub use controller_client::process::{
@@ -74,10 +67,17 @@ use controller_client::{process, runtime};
 pub use deployment::{DeploymentPlan, ObservedDeployment, Planner, plan};
 use kube::Client;
 use registry::build_controllers;
+#[cfg(feature = "mutants")]
+pub use rollout_controller_mutants as mutants;
 pub use rollout_model as model;
 pub use rollout_model::hash::{KubernetesMinor, KubernetesMinorError, pod_template_hash};
-pub use rollout_rules::{Compatibility, RuleSettings};
 pub use settings::{ControllerName, Settings, UnknownController};
+
+pub use crate::decisions::restarts::{
+    Budget, ChecksumKeyError, ChecksumKeys, GroupSettings, Limit, Profile, ReloadStrategy, ReloaderAnnotations,
+    ReloaderFlagError, ReloaderSettings, RestartSettings, SecretChecksums, Webhook, WebhookFormat, WebhookUrl, Window,
+};
+pub use crate::decisions::rollouts::{Compatibility, RuleSettings};
 
 /// Runs the controller until `shutdown` completes.
 ///

@@ -4,12 +4,7 @@
 //! for every failure, including a lost lease; 2 for invalid flags. A second signal ends the program
 //! at once.
 
-mod checksum_key;
 mod flags;
-mod launch;
-mod reloader_flags;
-mod restart_flags;
-mod serving_flags;
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::IsTerminal;
@@ -18,11 +13,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::Parser;
-use flags::Flags;
-use launch::{Launch, LoggingFormat};
+use flags::{Flags, Launch, LoggingFormat, SecureMetrics};
 use rollout_controller::connect::{self, ConnectionTimeouts, Protocol, ProxyRules};
 use rollout_controller::{Endpoint, Metrics, ProcessOptions, Tls, migrate, serve};
-use serving_flags::SecureMetrics;
 use tokio::runtime::{Builder, Handle};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;

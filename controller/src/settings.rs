@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::str::FromStr;
 use std::time::Duration;
 
-use config_restart::RestartSettings;
 use controller_client::{ClientSettings, Clock, RateLimit};
 use rollout_model::hash::KubernetesMinor;
-use rollout_rules::{Compatibility, RuleSettings};
 use thiserror::Error;
+
+use crate::decisions::restarts::RestartSettings;
+use crate::decisions::rollouts::{Compatibility, RuleSettings};
 
 /// How the controller runs, and whose behaviour it follows.
 #[derive(Debug, Clone)]

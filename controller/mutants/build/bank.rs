@@ -1,4 +1,4 @@
-//! Reads the mutant bank: the mutants, and where each differs from the controller.
+//! Reads the mutant bank: the mutants, and where the rules of each differ.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -18,7 +18,7 @@ const FILES: [(&str, &str); 3] =
 pub(crate) struct BankEntry {
     /// Its name.
     pub(crate) name: String,
-    /// The variant of `ControllerName` whose rule it changes.
+    /// The variant of `MutatedController` whose rule it changes.
     #[serde(skip)]
     pub(crate) of: &'static str,
     /// Its behaviour, as the rest of a sentence that begins with "it".

@@ -1,8 +1,7 @@
-//! Copies the sources of the rules, of the config restarts and of what runs them, and inserts
-//! switches at the places that the bank names.
+//! Copies the sources of the rules and of the config restarts, and inserts switches at the places
+//! that the bank names.
 //!
-//! Objects and the client are not copied: no mutant changes them. A copied crate becomes a module,
-//! so its paths get the name of that module.
+//! A copied crate becomes a module, so its paths get the name of that module.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,10 +13,9 @@ use crate::bank;
 pub(crate) const BANK: &str = "bank";
 /// The sources, relative to this crate: links, so that a package contains them.
 pub(crate) const SOURCES: &str = "sources";
-/// The crates that are copied, by their folders in [`SOURCES`], and the module of each; the
-/// controller is the root.
-const CRATES: [(&str, &str); 3] =
-    [("controller", "controller"), ("rules", "rollout_rules"), ("config-restart", "config_restart")];
+/// The crates that are copied, by their folders in [`SOURCES`], and the module of each. None knows
+/// the other.
+const CRATES: [(&str, &str); 2] = [("rules", "rollout_rules"), ("config-restart", "config_restart")];
 
 /// Writes a folder for each crate, and `bank.rs`, into the build's output folder.
 ///
@@ -33,14 +31,14 @@ pub(crate) fn write() -> Result<(), Vec<String>> {
         CrateCopy { folder, module, to: &to, changed: &changed }.copy(Path::new("")).map_err(|fault| vec![fault])?;
     }
     let entries: String = mutants.iter().map(entry).collect();
-    let modules = "mod config_restart;\nmod rollout_rules;\n";
+    let modules = "pub mod config_restart;\npub mod rollout_rules;\n";
     let text = format!("{modules}\n/// Every mutant of the bank.\npub const BANK: &[Mutant] = &[\n{entries}];\n");
     put(&out.join("bank.rs"), &text).map_err(|fault| vec![fault])
 }
 
 fn entry(mutant: &bank::BankEntry) -> String {
     let bank::BankEntry { name, of, does, .. } = mutant;
-    format!("    Mutant {{ name: {name:?}, of: ControllerName::{of}, does: {does:?} }},\n")
+    format!("    Mutant {{ name: {name:?}, of: MutatedController::{of}, does: {does:?} }},\n")
 }
 
 /// One crate, and where it is copied to.
@@ -70,27 +68,16 @@ impl CrateCopy<'_> {
                 Some(text) => text.clone(),
                 None => fs::read_to_string(entry.path()).map_err(failed)?,
             };
-            let is_root = path == Path::new("lib.rs");
-            let text = self.with_module_paths(if is_root { without_essay(&text) } else { text });
-            let name = if is_root && self.module != "controller" { "mod.rs".into() } else { path };
-            put(&self.to.join(name), &text)?;
+            let name = if path == Path::new("lib.rs") { "mod.rs".into() } else { path };
+            put(&self.to.join(name), &self.with_module_paths(&text))?;
         }
         Ok(())
     }
 
-    /// Makes paths of the copied crates paths of modules.
-    fn with_module_paths(&self, text: String) -> String {
-        let text = match self.module {
-            "controller" => text,
-            module => {
-                let own = replace_path(&text, "crate::", &format!("crate::{module}::"));
-                own.replace(&format!("crate::{module}::switch::"), "crate::switch::")
-            }
-        };
-        CRATES
-            .iter()
-            .filter(|(_, module)| *module != self.module)
-            .fold(text, |text, (_, module)| replace_path(&text, &format!("{module}::"), &format!("crate::{module}::")))
+    /// Makes paths of the copied crate paths of its module.
+    fn with_module_paths(&self, text: &str) -> String {
+        let own = replace_path(text, "crate::", &format!("crate::{}::", self.module));
+        own.replace(&format!("crate::{}::switch::", self.module), "crate::switch::")
     }
 }
 
@@ -104,12 +91,6 @@ fn replace_path(text: &str, begin: &str, instead: &str) -> String {
         replaced.push_str(part);
     }
     replaced
-}
-
-/// Removes the documentation at the beginning of a crate, because an included file may not have
-/// any.
-fn without_essay(text: &str) -> String {
-    text.lines().filter(|line| !line.starts_with("//!")).flat_map(|line| [line, "\n"]).collect()
 }
 
 fn put(path: &Path, text: &str) -> Result<(), String> {

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use controller_client::Clock;
 use controller_client::api::{ApiServer, Recorder, RequestError, Resource, WriteResponse};
 use rollout_model::{Deployment, Meta, ReplicaSet};
-use rollout_rules::RuleSettings;
-use rollout_rules::deployment::{
-    DeploymentAction, DeploymentPlan, NameConflict, NewReplicaSet, ObservedDeployment, OnError, PlanError, PlanStep,
-    ReplicaSetClaim, StatusChange, body, plan_after_conflict, plan_after_refusal, reapply_creation_status,
-};
 use serde_json::Value;
 
 use super::error::DeploymentSyncError;
+use crate::decisions::rollouts::RuleSettings;
+use crate::decisions::rollouts::deployment::{
+    DeploymentAction, DeploymentPlan, NameConflict, NewReplicaSet, ObservedDeployment, OnError, PlanError, PlanStep,
+    ReplicaSetClaim, StatusChange, body, plan_after_conflict, plan_after_refusal, reapply_creation_status,
+};
 
 /// The clients and settings that applying a plan needs.
 #[derive(Clone, Copy)]

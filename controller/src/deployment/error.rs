@@ -1,8 +1,9 @@
 //! Errors of a sync of one Deployment.
 
 use controller_client::api::RequestError;
-use rollout_rules::deployment::PlanError;
 use thiserror::Error;
+
+use crate::decisions::rollouts::deployment::PlanError;
 
 /// Why a plan was not applied completely. The Deployment is synced again after a backoff.
 #[derive(Debug, Error)]

@@ -16,7 +16,8 @@ mod triggers;
 
 pub use error::DeploymentSyncError;
 pub(crate) use reconciler::DeploymentReconciler;
-pub use rollout_rules::deployment::{
+
+pub use crate::decisions::rollouts::deployment::{
     DeploymentAction, DeploymentChange, DeploymentPlan, Event, EventKind, NameConflict, NewReplicaSet,
     ObservedDeployment, OnError, PlanError, PlanStep, Planner, ReplicaSetChange, ReplicaSetClaim, StatusChange, plan,
     plan_after_conflict, plan_after_refusal, sizes,

@@ -2,7 +2,8 @@
 
 use controller_client::api::{Cache, NamespacedName};
 use rollout_model::Pod;
-use rollout_rules::deployment::ObservedDeployment;
+
+use crate::decisions::rollouts::deployment::ObservedDeployment;
 
 /// The Deployment with its ReplicaSets and pods; `None` if the cache does not have it any more.
 pub(crate) fn observe(cache: &Cache, key: &NamespacedName) -> Option<ObservedDeployment> {

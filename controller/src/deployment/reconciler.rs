@@ -8,14 +8,14 @@ use controller_client::clock;
 use controller_client::runtime::{
     CachedKind, ControllerContext, Reconcile, ReconcileOutcome, ReconcileRequest, RetryPolicy,
 };
-use rollout_rules::RuleSettings;
-use rollout_rules::deployment::{DeploymentPlan, ObservedDeployment, Planner};
+use tokio::time::Instant;
 
 use super::apply::{DeploymentContext, apply};
 use super::error::DeploymentSyncError;
 use super::observe::observe;
 use super::triggers;
-use crate::consistency::ConsistencyStore;
+use crate::decisions::rollouts::deployment::{DeploymentPlan, ObservedDeployment, Planner};
+use crate::decisions::rollouts::{ConsistencyStore, RuleSettings, WaitLimit};
 use crate::settings::{ControllerName, Settings};
 
 /// How long a sync waits for the watches to catch up. If one stays behind for longer, upstream has
@@ -27,13 +27,14 @@ pub(crate) struct DeploymentReconciler {
     planner: Planner,
     settings: RuleSettings,
     workers: usize,
-    writes: Mutex<ConsistencyStore>,
+    start: Instant,
+    writes: Mutex<ConsistencyStore<NamespacedName, Resource>>,
 }
 
 impl DeploymentReconciler {
     pub(crate) fn new(planner: Planner, settings: &Settings) -> Self {
         let workers = settings.concurrent_deployment_syncs;
-        Self { planner, settings: settings.rules(), workers, writes: Mutex::default() }
+        Self { planner, settings: settings.rules(), workers, start: clock::instant(), writes: Mutex::default() }
     }
 
     async fn apply(
@@ -63,7 +64,7 @@ impl DeploymentReconciler {
         apply(context, observed, plan).await
     }
 
-    fn writes(&self) -> MutexGuard<'_, ConsistencyStore> {
+    fn writes(&self) -> MutexGuard<'_, ConsistencyStore<NamespacedName, Resource>> {
         // No code panics while it holds the lock, so the state is consistent.
         self.writes.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -99,7 +100,8 @@ impl Reconcile for DeploymentReconciler {
     ) -> ReconcileOutcome<DeploymentSyncError> {
         let observed = {
             let cache = context.shared.cache();
-            let checked = self.writes().check(key, clock::instant(), Some(PUT_OFF), |resource| cache.version(resource));
+            let limit = WaitLimit { now: clock::instant().saturating_duration_since(self.start), longest: PUT_OFF };
+            let checked = self.writes().check(key, Some(limit), |resource| cache.version(resource));
             checked.map(|()| observe(&cache, key))
         };
         let observed = match observed {

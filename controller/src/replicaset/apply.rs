@@ -12,16 +12,16 @@ use controller_client::api::{
 use controller_client::{Clock, clock};
 use jiff::Timestamp;
 use rollout_model::{Event, EventKind, Meta, ReplicaSet, ReplicaSetSpec, ReplicaSetStatus, names, null_as_default};
-use rollout_rules::RuleSettings;
-use rollout_rules::replicaset::{
-    ObservedReplicaSet, PodAdjustment, PodClaim, ReplicaSetPlan, ReplicaSetReport, availability, body, plan, report,
-};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::error::ReplicaSetSyncError;
 use super::slow_start::{all_at_once, slow_start};
 use super::tracker::ReplicaSetTracker;
+use crate::decisions::rollouts::RuleSettings;
+use crate::decisions::rollouts::replicaset::{
+    ObservedReplicaSet, PodAdjustment, PodClaim, ReplicaSetPlan, ReplicaSetReport, availability, body, plan, report,
+};
 
 /// The clients, settings and records that applying a plan needs.
 #[derive(Clone, Copy)]

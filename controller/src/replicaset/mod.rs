@@ -25,6 +25,7 @@ mod triggers;
 
 pub use error::ReplicaSetSyncError;
 pub(crate) use reconciler::ReplicaSetReconciler;
-pub use rollout_rules::replicaset::{
+
+pub use crate::decisions::rollouts::replicaset::{
     ObservedReplicaSet, PodAdjustment, PodClaim, ReplicaSetPlan, ReplicaSetReport, kill_order, plan, report,
 };

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use controller_client::api::{Cache, NamespacedName};
 use rollout_model::{Meta, Pod, PodCount};
-use rollout_rules::replicaset::ObservedReplicaSet;
+
+use crate::decisions::rollouts::replicaset::ObservedReplicaSet;
 
 /// With fewer pods than this, only pods on the nodes of the ReplicaSet's own pods are collected as
 /// neighbours; pods on other nodes do not affect the rank.

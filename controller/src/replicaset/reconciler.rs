@@ -7,14 +7,14 @@ use controller_client::clock;
 use controller_client::runtime::{
     CachedKind, ControllerContext, Reconcile, ReconcileOutcome, ReconcileRequest, RetryPolicy,
 };
-use rollout_rules::RuleSettings;
-use rollout_rules::replicaset::plan;
 
 use super::apply::{ReplicaSetContext, apply};
 use super::error::ReplicaSetSyncError;
 use super::observe::{observe, observe_counts};
 use super::tracker::ReplicaSetTracker;
 use super::triggers::{self, SyncReason};
+use crate::decisions::rollouts::RuleSettings;
+use crate::decisions::rollouts::replicaset::plan;
 use crate::settings::{ControllerName, Settings};
 
 /// The state of the ReplicaSet controller.
@@ -69,7 +69,7 @@ impl ReplicaSetReconciler {
     fn check_caches(&self, context: &ControllerContext, key: &NamespacedName) -> Result<(), ReplicaSetSyncError> {
         let checked = {
             let cache = context.shared.cache();
-            self.tracker.writes().check(key, clock::instant(), None, |resource| cache.version(resource))
+            self.tracker.writes().check(key, None, |resource| cache.version(resource))
         };
         checked.map_err(|stale| {
             context.shared.metrics.count_stale_skip(stale.resource.api_group(), stale.resource.plural());

@@ -3,7 +3,8 @@
 //! Upstream: `slowStartBatch`.
 
 use futures::StreamExt;
-use rollout_rules::replicaset::burst::batches;
+
+use crate::decisions::rollouts::replicaset::burst::batches;
 
 /// Concurrent requests. How a batch is spread over connections does not affect the outcome, so this
 /// is not upstream's value.

@@ -3,15 +3,17 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use controller_client::api::{NamespacedName, Resource};
+
 use super::expectations::Expectations;
 use super::triggers::SyncReason;
-use crate::consistency::ConsistencyStore;
+use crate::decisions::rollouts::ConsistencyStore;
 
 /// Expectations and own writes, each behind a lock that is not kept across an await.
 #[derive(Debug, Default)]
 pub(crate) struct ReplicaSetTracker {
     expectations: Mutex<Expectations>,
-    writes: Mutex<ConsistencyStore>,
+    writes: Mutex<ConsistencyStore<NamespacedName, Resource>>,
 }
 
 impl ReplicaSetTracker {
@@ -36,7 +38,7 @@ impl ReplicaSetTracker {
     }
 
     /// The last writes for each ReplicaSet.
-    pub(crate) fn writes(&self) -> MutexGuard<'_, ConsistencyStore> {
+    pub(crate) fn writes(&self) -> MutexGuard<'_, ConsistencyStore<NamespacedName, Resource>> {
         self.writes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -3,17 +3,18 @@
 
 use std::time::Duration;
 
-use config_restart::reloader::ReloadAction;
-use config_restart::{
-    Profile, RestartSettings, WorkAction, WorkItem, WorkloadFacts, WorkloadKind, WorkloadWrite, WriteOutcome, body,
-    event_messages,
-};
-use controller_client::api::{ApiServer, RequestError, Resource};
+use controller_client::api::{ApiServer, RequestError};
 use jiff::Timestamp;
 use rollout_model::{Event, Meta, ModelError};
 use thiserror::Error;
 
 use super::reload::carry_out;
+use super::wire::workload_resource;
+use crate::decisions::restarts::reloader::ReloadAction;
+use crate::decisions::restarts::{
+    Profile, RestartSettings, WorkAction, WorkItem, WorkloadFacts, WorkloadKind, WorkloadWrite, WriteOutcome, body,
+    event_messages,
+};
 
 /// What carrying out a work item needs.
 #[derive(Clone, Copy)]
@@ -92,14 +93,7 @@ async fn send_write(
         restart.iter().for_each(record_event);
         return (Some(WriteOutcome::DryRun(write.clone())), None);
     }
-    let resource = match workload.name.kind {
-        WorkloadKind::Deployment => Resource::Deployments,
-        WorkloadKind::StatefulSet => Resource::StatefulSets,
-        WorkloadKind::DaemonSet => Resource::DaemonSets,
-        WorkloadKind::CronJob => Resource::CronJobs,
-        WorkloadKind::Job => Resource::Jobs,
-        WorkloadKind::Rollout => Resource::Rollouts,
-    };
+    let resource = workload_resource(workload.name.kind);
     let (namespace, name) = (&workload.name.namespace, &workload.name.name);
     match context.api.merge_patch(resource, namespace, name, &body::patch(write)).await {
         Ok(answer) => {

@@ -6,10 +6,6 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
-use config_restart::{
-    ConfigKind, Profile, RestartGauges, RestartReconciler, RestartSettings, SecretChecksums, Webhook, WorkItem,
-    WorkloadKind,
-};
 use controller_client::api::{ApiServer, EventSource, NamespacedName, Recorder, RequestError, Resource};
 use controller_client::clock::{self, Clock};
 use controller_client::connect::WebhookClient;
@@ -27,6 +23,11 @@ use super::unlistable;
 use super::webhook::WebhookQueue;
 use super::wire::{
     ConfigMap, CronJob, DaemonSet, Deployment, Job, Namespace, RestartUpdate, Rollout, Secret, StatefulSet,
+    config_resource, workload_resource,
+};
+use crate::decisions::restarts::{
+    ConfigKind, Profile, RestartGauges, RestartReconciler, RestartSettings, SecretChecksums, Webhook, WorkItem,
+    WorkloadKind,
 };
 use crate::settings::ControllerName;
 
@@ -99,31 +100,11 @@ impl RestartController {
 
     /// The kinds to watch.
     fn kinds(&self) -> BTreeSet<Resource> {
-        let RestartSettings { profile, reloader, .. } = &self.settings;
-        let is_reloader = *profile == Profile::Reloader;
-        let all = [
-            (Resource::ConfigMaps, self.settings.follows(ConfigKind::ConfigMap)),
-            (Resource::Secrets, self.settings.follows(ConfigKind::Secret)),
-            (Resource::Deployments, true),
-            (Resource::StatefulSets, true),
-            // xing's controller does not restart them.
-            (Resource::DaemonSets, *profile != Profile::Xing),
-            (Resource::CronJobs, is_reloader && !reloader.ignores_cron_jobs),
-            (Resource::Jobs, is_reloader && !reloader.ignores_jobs),
-            (Resource::Rollouts, is_reloader && reloader.rollouts),
-            (Resource::Namespaces, self.follows_namespaces()),
-        ];
-        all.into_iter().filter(|(_, is_watched)| *is_watched).map(|(resource, _)| resource).collect()
-    }
-
-    /// Whether to watch namespaces: for their restart windows, unless this controller is limited to
-    /// one namespace and so may not list them, or for Reloader's selector.
-    fn follows_namespaces(&self) -> bool {
-        match self.settings.profile {
-            Profile::Safe => self.watches_all_namespaces,
-            Profile::Xing => false,
-            Profile::Reloader => self.settings.reloader.namespace_labels().is_some(),
-        }
+        let settings = &self.settings;
+        let configs = [ConfigKind::ConfigMap, ConfigKind::Secret].into_iter().filter(|kind| settings.follows(*kind));
+        let workloads = WorkloadKind::ALL.into_iter().filter(|kind| settings.restarts(*kind));
+        let namespaces = settings.follows_namespaces(self.watches_all_namespaces).then_some(Resource::Namespaces);
+        configs.map(config_resource).chain(workloads.map(workload_resource)).chain(namespaces).collect()
     }
 
     /// A watch of one kind. A kind that may not be listed does not delay the start; a later list of
@@ -293,7 +274,8 @@ impl WatchSink<RestartUpdate> for RestartController {
     fn on_version(&self, _resource: Resource, _version: &str) {}
 
     fn on_list_error(&self, resource: Resource, error: &RequestError) {
-        let is_absent = resource == Resource::Rollouts && error.is_not_served();
+        let mut optional = WorkloadKind::ALL.into_iter().filter(|kind| kind.is_optional()).map(workload_resource);
+        let is_absent = error.is_not_served() && optional.any(|kind| kind == resource);
         let is_refused = error.is_forbidden() && lock(&self.refused).insert(resource);
         if is_refused || is_absent && lock(&self.first_lists).contains_key(&resource) {
             unlistable::log(resource, is_absent);

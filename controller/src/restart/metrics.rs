@@ -3,10 +3,11 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use config_restart::reloader::ReloadAction;
-use config_restart::{Profile, RestartGauges, RestartSettings, WorkAction, WorkItem, WriteOutcome};
 use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
+
+use crate::decisions::restarts::reloader::ReloadAction;
+use crate::decisions::restarts::{Profile, RestartGauges, RestartSettings, WorkAction, WorkItem, WriteOutcome};
 
 /// Counters of writes.
 #[derive(Debug, Default)]

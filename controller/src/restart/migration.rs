@@ -1,6 +1,5 @@
 //! Reads the objects for a migration report: lists each kind once, and watches nothing.
 
-use config_restart::{ClusterSnapshot, ConfigKind, Migration, MigrationSource, WorkloadKind, plan_migration};
 use controller_client::api::{ApiServer, ListPage, ListPager, RequestError, Resource};
 use controller_client::metrics::Metrics;
 use controller_client::runtime::{RunError, WireObject};
@@ -8,7 +7,10 @@ use kube::Client;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::wire::{ConfigMap, Namespace, RestartUpdate, Secret};
+use super::wire::{ConfigMap, Namespace, RestartUpdate, Secret, workload_resource};
+use crate::decisions::restarts::{
+    ClusterSnapshot, ConfigKind, Migration, MigrationSource, WorkloadKind, plan_migration,
+};
 use crate::settings::Settings;
 
 /// Reports what taking over from another controller would change.
@@ -34,14 +36,7 @@ async fn read_cluster(
     if settings.restart.reloader.namespace_labels().is_some() {
         list_configs::<Namespace>(api, &mut cluster).await?;
     }
-    let kinds = [
-        (Resource::Deployments, WorkloadKind::Deployment),
-        (Resource::StatefulSets, WorkloadKind::StatefulSet),
-        (Resource::DaemonSets, WorkloadKind::DaemonSet),
-        (Resource::CronJobs, WorkloadKind::CronJob),
-        (Resource::Jobs, WorkloadKind::Job),
-        (Resource::Rollouts, WorkloadKind::Rollout),
-    ];
+    let kinds = WorkloadKind::ALL;
     // xing's controller restarts the first two kinds only, and Reloader the last one only with a
     // flag.
     let kind_count = match from {
@@ -49,8 +44,8 @@ async fn read_cluster(
         MigrationSource::Reloader if settings.restart.reloader.rollouts => kinds.len(),
         MigrationSource::Reloader => kinds.len() - 1,
     };
-    for (resource, kind) in kinds.into_iter().take(kind_count) {
-        let found = list_all::<Value>(api, resource, &mut cluster.unread).await?;
+    for kind in kinds.into_iter().take(kind_count) {
+        let found = list_all::<Value>(api, workload_resource(kind), &mut cluster.unread).await?;
         cluster.workloads.extend(found.into_iter().map(|raw| (kind, raw)));
     }
     Ok(cluster)

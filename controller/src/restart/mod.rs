@@ -11,12 +11,13 @@ mod webhook;
 mod wire;
 mod worker;
 
-pub use config_restart::{
+pub(crate) use controller::RestartController;
+pub(crate) use migration::migrate;
+
+pub use crate::decisions::restarts::{
     AdoptedWorkload, Baseline, BlockReason, BlockedRestart, ConfigKind, ConfigName, ConfigRef, ConfigState,
     ConfigUsage, Deferral, GroupMembership, GroupPermit, KeySelection, Migration, MigrationSource, NextOpening,
     ObservedWorkload, PacingAnnotations, PendingAnnotation, PlannedRestart, References, RestartCause, RestartPlan,
     RolloutPhase, RolloutStatus, Schedule, ScheduleWindow, Uptime, WaitReason, WorkloadFacts, WorkloadKind,
     WorkloadName, WorkloadWrite, plan, references, reloader,
 };
-pub(crate) use controller::RestartController;
-pub(crate) use migration::migrate;

@@ -7,11 +7,12 @@
 //!
 //! Cases: `config-restart/reloader/refused-once`, `config-restart/reloader/rollout`.
 
-use config_restart::reloader::{PauseAction, PlannedReload, ReloadAction, TemplateChange, body};
-use config_restart::{ReloaderAnnotations, WorkloadFacts, WorkloadKind};
 use controller_client::api::{ApiServer, RequestError, Resource};
 use jiff::Timestamp;
 use serde_json::Value;
+
+use crate::decisions::restarts::reloader::{PauseAction, PlannedReload, ReloadAction, TemplateChange, body};
+use crate::decisions::restarts::{ReloaderAnnotations, WorkloadFacts, WorkloadKind};
 
 /// How often a write is tried if it conflicts with the writes of others.
 const ATTEMPTS: usize = 5;

@@ -8,11 +8,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use config_restart::WebhookPayload;
 use controller_client::clock;
 use controller_client::connect::WebhookClient;
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinHandle;
+
+use crate::decisions::restarts::WebhookPayload;
 
 /// Most messages that may wait.
 const QUEUE_CAPACITY: usize = 1000;

@@ -1,12 +1,15 @@
 //! The objects that the config-restart controller watches, as they are parsed: configs become
 //! checksums, workloads the facts that rules use.
 
-use config_restart::{ConfigKind, ConfigName, ConfigObject, HashedConfig, WorkloadFacts, WorkloadKind, WorkloadName};
 use controller_client::api::{NamespacedName, Resource};
 use controller_client::runtime::WireObject;
 use rollout_model::{Meta, ModelError};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+
+use crate::decisions::restarts::{
+    ConfigKind, ConfigName, ConfigObject, HashedConfig, WorkloadFacts, WorkloadKind, WorkloadName,
+};
 
 /// A config, workload or namespace that was added, changed or (`None`) deleted.
 pub(super) enum RestartUpdate {
@@ -105,6 +108,26 @@ impl WireObject for Namespace {
 
     fn deletion(key: NamespacedName) -> RestartUpdate {
         RestartUpdate::Namespace(key.name, None)
+    }
+}
+
+/// Where the API has configs of a kind.
+pub(super) fn config_resource(kind: ConfigKind) -> Resource {
+    match kind {
+        ConfigKind::ConfigMap => Resource::ConfigMaps,
+        ConfigKind::Secret => Resource::Secrets,
+    }
+}
+
+/// Where the API has workloads of a kind.
+pub(super) fn workload_resource(kind: WorkloadKind) -> Resource {
+    match kind {
+        WorkloadKind::Deployment => Resource::Deployments,
+        WorkloadKind::StatefulSet => Resource::StatefulSets,
+        WorkloadKind::DaemonSet => Resource::DaemonSets,
+        WorkloadKind::CronJob => Resource::CronJobs,
+        WorkloadKind::Job => Resource::Jobs,
+        WorkloadKind::Rollout => Resource::Rollouts,
     }
 }
 

@@ -9,12 +9,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use config_restart::{Profile, WorkItem, change_payload, payload_for};
 use controller_client::clock;
 use tokio::task::{JoinSet, yield_now};
 
 use super::apply::{RestartContext, RestartError, apply};
 use super::controller::{ControllerPhase, RestartController, lock};
+use crate::decisions::restarts::{Profile, WorkItem, change_payload, payload_for};
 
 /// Concurrent batches of writes; the agent allows fewer for one namespace.
 const WRITES: usize = 128;

@@ -12,11 +12,21 @@ struct Boundary {
     why: &'static str,
 }
 
-const BOUNDARIES: [Boundary; 3] = [
+/// The crates of the controller.
+const CONTROLLER: &[&str] = &[
+    "rollout_controller",
+    "rollout_controller_",
+    "rollout_model",
+    "rollout_rules",
+    "controller_client",
+    "config_restart",
+];
+
+const BOUNDARIES: [Boundary; 4] = [
     Boundary {
         folders: &["harness/src/", "harness/crates/"],
         except: "harness/crates/subject/src/ours.rs",
-        refused: &["rollout_controller", "rollout_model", "rollout_rules"],
+        refused: CONTROLLER,
         why: "the judge shares no code with the controller under test: only harness/crates/subject/src/ours.rs names it",
     },
     Boundary {
@@ -28,8 +38,14 @@ const BOUNDARIES: [Boundary; 3] = [
     Boundary {
         folders: &["harness/apiserver/"],
         except: "",
-        refused: &["lockstep", "lockstep_", "rollout_controller", "rollout_model", "rollout_rules"],
+        refused: &["lockstep", "lockstep_"],
         why: "the simulated server is a crate that can be published: it knows nothing of the harness",
+    },
+    Boundary {
+        folders: &["harness/apiserver/"],
+        except: "",
+        refused: CONTROLLER,
+        why: "the simulated server is a crate that can be published: it knows nothing of the controller",
     },
 ];
 
@@ -56,9 +72,10 @@ mod tests {
         let texts = [
             ("harness/crates/case/src/a.rs", "use rollout_controller::x;"),
             ("harness/apiserver/src/a.rs", "use lockstep_case::x;"),
+            ("harness/crates/runner/src/a.rs", "use config_restart::x; use rollout_controller_mutants::x;"),
             ("harness/crates/subject/src/ours.rs", "use rollout_controller::x;"),
         ];
         let repository = Repository::new(texts.map(|(path, text)| (path.to_owned(), text.to_owned())).into());
-        assert_eq!(check(&repository).len(), 2);
+        assert_eq!(check(&repository).len(), 4);
     }
 }

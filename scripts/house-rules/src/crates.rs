@@ -1,5 +1,5 @@
 //! Crates: the picture and the table of the workspace's crates in docs/architecture.md, and what
-//! the pure crates may not depend on.
+//! the pure crates and those of the controller may not depend on.
 //!
 //! The picture has no arrow that follows from others. `cargo run --package house-rules -- --write`
 //! writes both.
@@ -18,10 +18,31 @@ const PAGE: &str = "docs/architecture.md";
 const BEGIN: &str = "<!-- crates -->\n";
 const END: &str = "<!-- end of crates -->";
 
-/// The crates that need neither a client of Kubernetes nor a network.
-const PURE: [&str; 8] = ["support", "workload", "recording", "timeline", "case", "verdict", "report", "search"];
-/// Where the pure crates are.
-const PURE_FOLDER: &str = "harness/crates/";
+/// The folders of the crates that need neither a client of Kubernetes nor a network.
+const PURE: [&str; 11] = [
+    "harness/crates/support",
+    "harness/crates/workload",
+    "harness/crates/recording",
+    "harness/crates/timeline",
+    "harness/crates/case",
+    "harness/crates/verdict",
+    "harness/crates/report",
+    "harness/crates/search",
+    "controller/crates/model",
+    "controller/crates/rules",
+    "controller/crates/config-restart",
+];
+
+/// The folders of the controller's crates, and the crates of the workspace that each may know.
+const CONTROLLER: [(&str, &[&str]); 4] = [
+    ("controller/crates/model", &[]),
+    ("controller/crates/rules", &["rollout-model"]),
+    ("controller/crates/config-restart", &["rollout-model"]),
+    ("controller/crates/client", &["rollout-model"]),
+];
+
+/// What waits or runs tasks; a decision of the controller does neither.
+const ASYNCHRONOUS: [&str; 4] = ["async-trait", "futures", "tokio", "tokio-util"];
 
 /// How far a number of lines or files on the page may be from the fact, so that not every commit
 /// has to write the page.
@@ -44,6 +65,7 @@ type Edges<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
 /// A stale page, and dependencies that a pure crate may not have.
 pub(crate) fn check(repository: &Repository) -> anyhow::Result<Vec<Breach>> {
     let mut breaches = impure_dependencies(repository)?;
+    breaches.extend(unknown_dependencies(repository)?);
     if let Some(page) = repository.texts.get(PAGE) {
         let (before, written, _) = parts(page)?;
         let fresh = generated(&read(repository)?);
@@ -73,16 +95,39 @@ fn parts(page: &str) -> anyhow::Result<(&str, &str, &str)> {
 /// Dependencies of pure crates that bring a client or a network with them.
 fn impure_dependencies(repository: &Repository) -> anyhow::Result<Vec<Breach>> {
     let mut breaches = Vec::new();
-    for name in PURE {
-        let path = format!("{PURE_FOLDER}{name}/Cargo.toml");
+    for folder in PURE {
+        let path = format!("{folder}/Cargo.toml");
         let Some(text) = repository.texts.get(&path) else { continue };
-        for dependency in dependencies(&manifest(&path, text)?).into_iter().filter(|name| is_impure(name)) {
-            let line = text.lines().position(|line| line.starts_with(&dependency)).map_or(1, |index| index + 1);
+        let is_refused =
+            |name: &str| is_impure(name) || folder.starts_with("controller/") && ASYNCHRONOUS.contains(&name);
+        for dependency in dependencies(&manifest(&path, text)?).into_iter().filter(|name| is_refused(name)) {
+            let name = folder.rsplit('/').next().unwrap_or(folder);
             let message = format!("{name} is a pure crate: it may not depend on {dependency}");
-            breaches.push(Breach::new(&path, line, message));
+            breaches.push(Breach::new(&path, line_of(text, &dependency), message));
         }
     }
     Ok(breaches)
+}
+
+/// Dependencies among the crates of the controller that their layers do not allow.
+fn unknown_dependencies(repository: &Repository) -> anyhow::Result<Vec<Breach>> {
+    let ours = read(repository)?;
+    let mut breaches = Vec::new();
+    for (folder, known) in CONTROLLER {
+        let path = format!("{folder}/Cargo.toml");
+        let Some(text) = repository.texts.get(&path) else { continue };
+        let is_refused = |name: &String| ours.contains_key(name) && !known.contains(&name.as_str());
+        for dependency in dependencies(&manifest(&path, text)?).into_iter().filter(is_refused) {
+            let message = format!("{folder} may know {known:?} of the workspace, and not {dependency}");
+            breaches.push(Breach::new(&path, line_of(text, &dependency), message));
+        }
+    }
+    Ok(breaches)
+}
+
+/// The line of a manifest that names a dependency.
+fn line_of(text: &str, dependency: &str) -> usize {
+    text.lines().position(|line| line.starts_with(dependency)).map_or(1, |index| index + 1)
 }
 
 /// Whether a package is kube, hyper or rustls, or belongs to one of them.
@@ -253,6 +298,31 @@ mod tests {
             "verdict is a pure crate: it may not depend on kube",
         ];
         assert_eq!(messages, expected);
+    }
+
+    #[test]
+    fn finds_a_rule_that_knows_more_than_objects() {
+        let manifest = |name: &str, dependency: &str| {
+            format!("[package]\nname = \"{name}\"\n[dependencies]\n{dependency} = \"1\"\n")
+        };
+        let root = "[workspace]\nmembers = [\"controller/crates/*\"]\n";
+        let (model, rules) = (manifest("rollout-model", "serde"), manifest("rollout-rules", "rollout-model"));
+        let client = manifest("controller-client", "tokio");
+        let below = |rules: &str| {
+            let texts = [
+                ("Cargo.toml", root),
+                ("controller/crates/model/Cargo.toml", &model),
+                ("controller/crates/rules/Cargo.toml", rules),
+                ("controller/crates/client/Cargo.toml", &client),
+            ];
+            let repository = Repository::new(texts.map(|(path, text)| (path.to_owned(), text.to_owned())).into());
+            check(&repository).unwrap().into_iter().map(|breach| breach.message).collect::<Vec<_>>()
+        };
+        assert_eq!(below(&rules), [""; 0]);
+        let refused =
+            "controller/crates/rules may know [\"rollout-model\"] of the workspace, and not controller-client";
+        assert_eq!(below(&manifest("rollout-rules", "controller-client")), [refused]);
+        assert_eq!(below(&manifest("rollout-rules", "tokio")), ["rules is a pure crate: it may not depend on tokio"]);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Decides which workloads restart because their ConfigMaps and Secrets have changed.
 //!
 //! **Architecture Invariant:** this crate sends nothing and reads no clock: no client, no async
-//! code,
-//! no metrics. It knows no rule of Deployments. A time is an argument, and what to send is data.
+//! code, no metrics. It knows no rule of Deployments. A time is an argument, and what to send is
+//! data.
 //!
 //! ```text
 //!  ConfigMaps, Secrets ─► checksums ┐
@@ -29,9 +29,8 @@
 //!
 //! Input: each observed version of a config or workload, with the time at which it was observed.
 //! Output: `WorkItem`s, which the caller turns into requests and events. Values of ConfigMaps and
-//! Secrets go no further than `config.rs`, which hashes
-//! them on arrival. A Secret's plain hash stays in memory; only the HMAC that `secret_hmac.rs`
-//! makes of it is written.
+//! Secrets go no further than `config.rs`, which hashes them on arrival. A Secret's plain hash
+//! stays in memory; only the HMAC that `secret_hmac.rs` makes of it is written.
 
 mod annotation_codec;
 mod annotations;

@@ -1,7 +1,7 @@
 //! The kinds of workloads, and what keeps a new template from replacing pods.
 //!
-//! Cases: `config-restart/safe-and-xing/s03-opt-in-true@safe`,
-//! `config-restart/safe/paused-template-and-config`.
+//! Cases: `config-restart/safe-and-xing/s03-opt-in-true@safe`, `config-restart/safe/paused-template-and-config`,
+//! `config-restart/reloader/rollout-not-served`.
 
 /// A kind that can be restarted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,6 +35,11 @@ impl WorkloadKind {
             Self::Job => "Job",
             Self::Rollout => "Rollout",
         }
+    }
+
+    /// Whether a cluster may be without the kind. Reloader, too, starts without Rollouts then.
+    pub fn is_optional(self) -> bool {
+        self == Self::Rollout
     }
 }
 

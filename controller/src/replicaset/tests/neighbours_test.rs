@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use controller_client::api::{Cache, CacheUpdate, NamespacedName};
 use rollout_model::{Pod, ReplicaSet};
-use rollout_rules::replicaset::choose_pods_to_delete;
 use serde_json::json;
 
 use super::fixtures::{TestPod, now, pod, raw};
+use crate::decisions::rollouts::replicaset::choose_pods_to_delete;
 use crate::replicaset::observe::observe;
 
 /// The neighbours from the cache give the same ranks as all pods, for few pods and for many.

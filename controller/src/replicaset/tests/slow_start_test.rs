@@ -2,9 +2,9 @@
 
 use std::cell::Cell;
 
-use rollout_rules::replicaset::burst::{ReplicaDiff, batches, replica_diff};
 use rstest::rstest;
 
+use crate::decisions::rollouts::replicaset::burst::{ReplicaDiff, batches, replica_diff};
 use crate::replicaset::slow_start::slow_start;
 
 /// `limit` is the number of calls that succeed.

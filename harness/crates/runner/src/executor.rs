@@ -271,8 +271,8 @@ fn current(session: &Mutex<Arc<Session>>) -> Arc<Session> {
 /// subject, changes or delays its requests and watches, or brings a kind that a controller looks
 /// for when it starts.
 fn can_share(case: &Case) -> bool {
-    let config_restart = case.controllers.has(Controller::ConfigRestart);
-    !config_restart && case.crds.is_empty() && case.given.iter().chain(&case.steps).all(leaves_subject_alone)
+    let restarts_workloads = case.controllers.has(Controller::ConfigRestart);
+    !restarts_workloads && case.crds.is_empty() && case.given.iter().chain(&case.steps).all(leaves_subject_alone)
 }
 
 fn leaves_subject_alone(step: &Step) -> bool {

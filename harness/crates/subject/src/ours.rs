@@ -1,5 +1,5 @@
 //! Runs this project's controller: no other file of the harness names its crate. With the feature
-//! `mutants` it is the crate with the same interface that contains the mutant bank.
+//! `mutants` the controller contains the mutant bank.
 //!
 //! In this process it is a task with its own client, built from the same kubeconfig that a child
 //! process gets, so every request still goes through the interceptor.
@@ -13,15 +13,13 @@ use lockstep_cluster::client_from_kubeconfig;
 use lockstep_intercept::WEBHOOK;
 use lockstep_recording::controllers::{Controller, ControllerSet};
 use lockstep_support::clock;
-#[cfg(feature = "mutants")]
-use rollout_controller_mutants as rollout_controller;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::{StartContext, SubjectError};
 
 /// The tracing targets of its log as a task of this process. A filter matches prefixes, so the
-/// first covers the crate with the mutant bank as well.
+/// first covers the copies with the mutant bank as well.
 pub const SUBJECT_TARGETS: [&str; 3] = ["rollout_controller", "controller_client", "config_restart"];
 
 /// The controller as a task of this process.
@@ -95,13 +93,14 @@ pub struct Mutant {
 /// The mutants of this build: none without the feature `mutants`.
 pub fn list_mutants() -> Vec<Mutant> {
     #[cfg(feature = "mutants")]
-    return rollout_controller::BANK
+    return rollout_controller::mutants::BANK
         .iter()
         .map(|mutant| {
+            use rollout_controller::mutants::MutatedController;
             let controller = match mutant.of {
-                rollout_controller::ControllerName::Deployment => Controller::Deployment,
-                rollout_controller::ControllerName::ReplicaSet => Controller::ReplicaSet,
-                rollout_controller::ControllerName::ConfigRestart => Controller::ConfigRestart,
+                MutatedController::Deployment => Controller::Deployment,
+                MutatedController::ReplicaSet => Controller::ReplicaSet,
+                MutatedController::ConfigRestart => Controller::ConfigRestart,
             };
             Mutant { name: mutant.name.to_owned(), controller, behaviour: mutant.does.to_owned() }
         })
@@ -114,8 +113,8 @@ pub fn list_mutants() -> Vec<Mutant> {
 pub fn with_mutant<T>(name: &str, function: impl FnOnce() -> T) -> Option<T> {
     #[cfg(feature = "mutants")]
     {
-        let mutant = rollout_controller::BANK.iter().find(|mutant| mutant.name == name)?;
-        Some(rollout_controller::with_mutant(mutant.name, function))
+        let mutant = rollout_controller::mutants::BANK.iter().find(|mutant| mutant.name == name)?;
+        Some(rollout_controller::mutants::with_mutant(mutant.name, function))
     }
     #[cfg(not(feature = "mutants"))]
     {

@@ -250,3 +250,26 @@ fn remove<K: Ord, V: Ord>(index: &mut BTreeMap<K, BTreeSet<V>>, key: &K, value: 
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A late event does not set the version back: a Deployment that waits for its own write would
+    /// wait for ever.
+    #[test]
+    fn version_of_a_watch_never_goes_back() {
+        let mut cache = Cache::default();
+        let mut seen = |listed: bool, version: &str| {
+            if listed {
+                cache.set_version(Resource::Deployments, version);
+            } else {
+                cache.advance_version(Resource::Deployments, version);
+            }
+            cache.version(Resource::Deployments).to_owned()
+        };
+        assert_eq!(seen(true, "9"), "9");
+        assert_eq!((seen(false, "10"), seen(false, "7")), ("10".to_owned(), "10".to_owned()));
+        assert_eq!((seen(true, "5"), seen(false, "6")), ("5".to_owned(), "6".to_owned()));
+    }
+}

@@ -5,25 +5,13 @@
 #[allow(missing_docs, reason = "the message of each says what its fields are")]
 pub enum RequestError {
     /// The server refused the request, or could not be reached.
-    Server {
-        request: String,
-        source: Box<kube::Error>,
-    },
+    Server { request: String, source: Box<kube::Error> },
     /// There was no answer in time.
-    NoAnswer {
-        request: String,
-        seconds: u64,
-    },
+    NoAnswer { request: String, seconds: u64 },
     /// The response has more bytes than the limit.
-    TooLarge {
-        request: String,
-        limit: usize,
-    },
+    TooLarge { request: String, limit: usize },
     /// A list has more pages than the limit.
-    TooManyPages {
-        request: String,
-        limit: usize,
-    },
+    TooManyPages { request: String, limit: usize },
 }
 
 impl RequestError {

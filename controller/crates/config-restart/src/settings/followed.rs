@@ -1,7 +1,11 @@
-//! What the operator's settings mean for ConfigMaps and Secrets.
+//! What the operator's settings mean for kinds: of configs, of workloads, and namespaces.
+//!
+//! Cases: `config-restart/s07-xing-daemon-set`, `config-restart/s07-safe-daemon-set`,
+//! `config-restart/reloader-job-ignored-by-flag`, `config-restart/reloader-rollout-without-flag`.
 
 use super::{Profile, RestartSettings, SecretChecksums};
 use crate::references::ConfigKind;
+use crate::workload_kind::WorkloadKind;
 
 impl RestartSettings {
     /// How the checksums of Secrets are made: keyed in the safe profile and plain in the two
@@ -20,6 +24,28 @@ impl RestartSettings {
             return false;
         }
         kind == ConfigKind::ConfigMap || *self.secret_checksums() != SecretChecksums::None
+    }
+
+    /// Whether workloads of this kind are restarted.
+    pub fn restarts(&self, kind: WorkloadKind) -> bool {
+        let is_reloader = self.profile == Profile::Reloader;
+        match kind {
+            WorkloadKind::Deployment | WorkloadKind::StatefulSet => true,
+            WorkloadKind::DaemonSet => self.profile != Profile::Xing,
+            WorkloadKind::CronJob => is_reloader && !self.reloader.ignores_cron_jobs,
+            WorkloadKind::Job => is_reloader && !self.reloader.ignores_jobs,
+            WorkloadKind::Rollout => is_reloader && self.reloader.rollouts,
+        }
+    }
+
+    /// Whether to watch namespaces: for their restart windows, unless this controller is limited to
+    /// one namespace and so may not list them, or for Reloader's selector.
+    pub fn follows_namespaces(&self, watches_all_namespaces: bool) -> bool {
+        match self.profile {
+            Profile::Safe => watches_all_namespaces,
+            Profile::Xing => false,
+            Profile::Reloader => self.reloader.namespace_labels().is_some(),
+        }
     }
 
     /// Whether Reloader's flags say that configs of this kind restart nothing.

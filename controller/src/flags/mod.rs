@@ -1,7 +1,14 @@
-//! The command line of the rollout controllers.
+//! The command line: here the flags of the rollout controllers, in `restart` those of config
+//! restarts.
 //!
 //! A flag that kube-controller-manager has keeps its name and default; the two bind addresses are
 //! named as in programs made with controller-runtime, because they serve plain HTTP as those do.
+
+mod checksum_key;
+mod launch;
+mod reloader;
+mod restart;
+mod serving;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -14,17 +21,19 @@ use rollout_controller::{
     Address, Compatibility, ControllerName, Election, KubernetesMinor, RateLimit, RestartSettings, Settings,
 };
 
-use crate::checksum_key::{KeyFlags, NewKey};
-use crate::launch::{LEASE_NAMESPACE, Launch, LoggingFormat, duration, namespace};
-use crate::restart_flags::{self, RestartFlags};
-use crate::serving_flags::ServingFlags;
+use self::checksum_key::{KeyFlags, NewKey};
+use self::launch::{LEASE_NAMESPACE, duration, namespace};
+pub(crate) use self::launch::{Launch, LoggingFormat};
+use self::restart::RestartFlags;
+pub(crate) use self::serving::SecureMetrics;
+use self::serving::ServingFlags;
 
 /// Commands besides rolling out.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Restarts workloads whose ConfigMaps and Secrets have changed, in place of xing's
     /// deployment-restart-controller
-    #[command(version = restart_flags::VERSION)]
+    #[command(version = restart::VERSION)]
     ConfigRestart(Box<RestartFlags>),
     /// Prints a Secret with a new key for the checksums of Secrets
     ConfigRestartKey(NewKey),
@@ -149,7 +158,7 @@ impl Flags {
     /// The launch options.
     pub(crate) fn launch(&self, identity: impl FnOnce() -> String) -> anyhow::Result<Launch> {
         if let Some(Command::ConfigRestart(flags)) = &self.command {
-            return flags.launch(identity, restart_flags::ignored_errors().as_deref());
+            return flags.launch(identity, restart::ignored_errors().as_deref());
         }
         Ok(Launch {
             kubeconfig: self.kubeconfig.clone(),

@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use rollout_controller::restart::MigrationSource;
 use rollout_controller::{Address, Election, Settings};
 
-use crate::serving_flags::SecureMetrics;
+use super::serving::SecureMetrics;
 
 /// The default namespace of the lease.
 pub(crate) const LEASE_NAMESPACE: &str = "kube-system";

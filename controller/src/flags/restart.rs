@@ -16,10 +16,10 @@ use rollout_controller::{
     RestartSettings, SecretChecksums, Settings, Webhook, WebhookFormat, WebhookUrl, Window,
 };
 
-use crate::checksum_key::KeyFlags;
-use crate::launch::{LEASE_NAMESPACE, Launch, LoggingFormat, duration, namespace};
-use crate::reloader_flags::{ReloaderFlags, alerts};
-use crate::serving_flags::ServingFlags;
+use super::checksum_key::KeyFlags;
+use super::launch::{LEASE_NAMESPACE, Launch, LoggingFormat, duration, namespace};
+use super::reloader::{ReloaderFlags, alerts};
+use super::serving::ServingFlags;
 
 /// The output of `--version`, as xing's controller prints it: name, version, system.
 pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " ", env!("TARGET_PLATFORM"));

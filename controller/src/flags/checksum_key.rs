@@ -22,7 +22,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use rollout_controller::{ChecksumKeys, SecretChecksums};
 use serde_json::{Value, json};
 
-use crate::launch::namespace;
+use super::launch::namespace;
 
 /// The Secret and its keys.
 const NAME: &str = "config-restart-key";
