@@ -51,6 +51,7 @@ mod registry;
 pub mod replicaset;
 pub mod restart;
 mod settings;
+mod sync_error;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -72,12 +73,13 @@ pub use rollout_controller_mutants as mutants;
 pub use rollout_model as model;
 pub use rollout_model::hash::{KubernetesMinor, KubernetesMinorError, pod_template_hash};
 pub use settings::{ControllerName, Settings, UnknownController};
+pub use sync_error::SyncError;
 
 pub use crate::decisions::restarts::{
     Budget, ChecksumKeyError, ChecksumKeys, GroupSettings, Limit, Profile, ReloadStrategy, ReloaderAnnotations,
     ReloaderFlagError, ReloaderSettings, RestartSettings, SecretChecksums, Webhook, WebhookFormat, WebhookUrl, Window,
 };
-pub use crate::decisions::rollouts::{Compatibility, RuleSettings};
+pub use crate::decisions::rollouts::{Compatibility, OwnershipChange, RuleSettings};
 
 /// Runs the controller until `shutdown` completes.
 ///

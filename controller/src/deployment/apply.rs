@@ -9,11 +9,12 @@ use rollout_model::{Deployment, Meta, ReplicaSet};
 use serde_json::Value;
 
 use super::error::DeploymentSyncError;
-use crate::decisions::rollouts::RuleSettings;
 use crate::decisions::rollouts::deployment::{
     DeploymentAction, DeploymentPlan, NameConflict, NewReplicaSet, ObservedDeployment, OnError, PlanError, PlanStep,
-    ReplicaSetClaim, StatusChange, body, plan_after_conflict, plan_after_refusal, reapply_creation_status,
+    StatusChange, body, plan_after_conflict, plan_after_refusal, reapply_creation_status,
 };
+use crate::decisions::rollouts::{OwnershipChange, RuleSettings};
+use crate::sync_error::reason_not_to_adopt;
 
 /// The clients and settings that applying a plan needs.
 #[derive(Clone, Copy)]
@@ -63,8 +64,8 @@ struct DeploymentExecutor<'a> {
 
 impl DeploymentExecutor<'_> {
     /// Applies all claims, even if some fail, and returns the first error.
-    async fn apply_claims(&self, claims: &[ReplicaSetClaim]) -> Result<(), DeploymentSyncError> {
-        if claims.iter().any(|claim| matches!(claim, ReplicaSetClaim::Adopt { .. })) {
+    async fn apply_claims(&self, claims: &[OwnershipChange]) -> Result<(), DeploymentSyncError> {
+        if claims.iter().any(|claim| matches!(claim, OwnershipChange::Adopt { .. })) {
             self.confirm_alive().await?;
         }
         let mut result = Ok(());
@@ -75,12 +76,12 @@ impl DeploymentExecutor<'_> {
         result
     }
 
-    async fn apply_claim(&self, claim: &ReplicaSetClaim) -> Result<(), DeploymentSyncError> {
+    async fn apply_claim(&self, claim: &OwnershipChange) -> Result<(), DeploymentSyncError> {
         let (name, releasing) = match claim {
-            ReplicaSetClaim::Adopt { name, .. } => (name, false),
-            ReplicaSetClaim::Release { name, .. } => (name, true),
+            OwnershipChange::Adopt { name, .. } => (name, false),
+            OwnershipChange::Release { name, .. } => (name, true),
         };
-        let patch = body::claim(self.meta, claim);
+        let patch = claim.patch("Deployment", self.meta);
         match self.context.api.patch(Resource::ReplicaSets, &self.meta.namespace, name, &patch).await {
             Ok(answer) => {
                 self.record_write(Resource::ReplicaSets, &answer);
@@ -92,21 +93,9 @@ impl DeploymentExecutor<'_> {
         }
     }
 
-    /// Reads the Deployment from the API server, so that a Deployment whose deletion the cache has
-    /// not seen adopts nothing (issue 42639).
     async fn confirm_alive(&self) -> Result<(), DeploymentSyncError> {
-        let fresh = self.context.api.get(Resource::Deployments, &self.meta.namespace, &self.meta.name).await?;
-        let uid = fresh.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default();
-        let path = self.meta.path();
-        if uid != self.meta.uid {
-            return Err(DeploymentSyncError::NotAlive {
-                reason: format!("deployment {path} has been recreated, with UID {uid}"),
-            });
-        }
-        match fresh.pointer("/metadata/deletionTimestamp").and_then(Value::as_str) {
-            Some(time) => Err(DeploymentSyncError::NotAlive {
-                reason: format!("deployment {path} is being deleted since {time}"),
-            }),
+        match reason_not_to_adopt(self.context.api, Resource::Deployments, "deployment", self.meta).await? {
+            Some(reason) => Err(DeploymentSyncError::NotAlive { reason }),
             None => Ok(()),
         }
     }

@@ -4,29 +4,14 @@ use controller_client::api::RequestError;
 use thiserror::Error;
 
 use crate::decisions::rollouts::deployment::PlanError;
+use crate::sync_error::SyncError;
 
 /// Why a plan was not applied completely. The Deployment is synced again after a backoff.
 #[derive(Debug, Error)]
 pub enum DeploymentSyncError {
-    /// A cache is older than this controller's own last write.
-    #[error(
-        "the watch of {resource} is at version {observed_version}, and {written_version} was written; looking again when it has caught up"
-    )]
-    Stale {
-        /// The watched resource.
-        resource: &'static str,
-        /// The resourceVersion that the watch has reached.
-        observed_version: u64,
-        /// The resourceVersion that it must reach.
-        written_version: u64,
-    },
-    /// An object has changed since it was observed. A cache that lags makes this common; it is not
-    /// a defect.
-    #[error("{request} has changed since it was observed")]
-    OutOfDate {
-        /// The refused write.
-        request: String,
-    },
+    /// What may end any sync.
+    #[error(transparent)]
+    Sync(#[from] SyncError),
     /// The namespace is being deleted, so nothing can be created in it.
     #[error("the namespace is being deleted")]
     NamespaceTerminating,
@@ -42,26 +27,6 @@ pub enum DeploymentSyncError {
         /// The result of the live read.
         reason: String,
     },
-    /// The API server did not answer in time.
-    #[error("no answer to {request} within {seconds} s; the API server may be overloaded or cut off")]
-    NoAnswer {
-        /// The request.
-        request: String,
-        /// The timeout.
-        seconds: u64,
-    },
-    /// The answer is too large to read.
-    #[error("{0}")]
-    UnreadableAnswer(String),
-    /// The API server refused a request or could not be reached.
-    #[error("{request} failed: {source}")]
-    Request {
-        /// The request.
-        request: String,
-        /// The answer.
-        #[source]
-        source: Box<kube::Error>,
-    },
     /// The plan ends with an error.
     #[error(transparent)]
     DeploymentPlan(#[from] PlanError),
@@ -69,17 +34,6 @@ pub enum DeploymentSyncError {
 
 impl From<RequestError> for DeploymentSyncError {
     fn from(error: RequestError) -> Self {
-        let conflict = error.is_conflict();
-        if error.is_namespace_terminating() {
-            return Self::NamespaceTerminating;
-        }
-        match error {
-            RequestError::Server { request, .. } if conflict => Self::OutOfDate { request },
-            RequestError::Server { request, source } => Self::Request { request, source },
-            RequestError::NoAnswer { request, seconds } => Self::NoAnswer { request, seconds },
-            RequestError::TooLarge { .. } | RequestError::TooManyPages { .. } => {
-                Self::UnreadableAnswer(error.message())
-            }
-        }
+        if error.is_namespace_terminating() { Self::NamespaceTerminating } else { Self::Sync(error.into()) }
     }
 }

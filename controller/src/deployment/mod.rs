@@ -19,6 +19,6 @@ pub(crate) use reconciler::DeploymentReconciler;
 
 pub use crate::decisions::rollouts::deployment::{
     DeploymentAction, DeploymentChange, DeploymentPlan, Event, EventKind, NameConflict, NewReplicaSet,
-    ObservedDeployment, OnError, PlanError, PlanStep, Planner, ReplicaSetChange, ReplicaSetClaim, StatusChange, plan,
+    ObservedDeployment, OnError, PlanError, PlanStep, Planner, ReplicaSetChange, StatusChange, plan,
     plan_after_conflict, plan_after_refusal, sizes,
 };

@@ -17,6 +17,7 @@ use super::triggers;
 use crate::decisions::rollouts::deployment::{DeploymentPlan, ObservedDeployment, Planner};
 use crate::decisions::rollouts::{ConsistencyStore, RuleSettings, WaitLimit};
 use crate::settings::{ControllerName, Settings};
+use crate::sync_error::SyncError;
 
 /// How long a sync waits for the watches to catch up. If one stays behind for longer, upstream has
 /// gone on by then.
@@ -111,13 +112,7 @@ impl Reconcile for DeploymentReconciler {
                 return ReconcileOutcome::Done(None);
             }
             Err(stale) => {
-                context.shared.metrics.count_stale_skip(stale.resource.api_group(), stale.resource.plural());
-                let resource = stale.resource.plural();
-                return ReconcileOutcome::Conflict(DeploymentSyncError::Stale {
-                    resource,
-                    observed_version: stale.read_version,
-                    written_version: stale.written_version,
-                });
+                return ReconcileOutcome::Conflict(SyncError::stale(&stale, &context.shared.metrics).into());
             }
         };
         let plan = (self.planner)(&observed, context.shared.settings.clock.now(), &self.settings);
@@ -125,9 +120,8 @@ impl Reconcile for DeploymentReconciler {
             Ok(()) => ReconcileOutcome::Done(plan.requeue),
             // Every write fails until the namespace is gone.
             Err(DeploymentSyncError::NamespaceTerminating) => ReconcileOutcome::Done(None),
-            Err(error @ (DeploymentSyncError::OutOfDate { .. } | DeploymentSyncError::Collision { .. })) => {
-                ReconcileOutcome::Conflict(error)
-            }
+            Err(error @ DeploymentSyncError::Collision { .. }) => ReconcileOutcome::Conflict(error),
+            Err(DeploymentSyncError::Sync(error)) if error.is_outdated() => ReconcileOutcome::Conflict(error.into()),
             Err(error) => ReconcileOutcome::Failed(error),
         }
     }

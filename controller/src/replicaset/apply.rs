@@ -18,10 +18,11 @@ use serde_json::Value;
 use super::error::ReplicaSetSyncError;
 use super::slow_start::{all_at_once, slow_start};
 use super::tracker::ReplicaSetTracker;
-use crate::decisions::rollouts::RuleSettings;
 use crate::decisions::rollouts::replicaset::{
-    ObservedReplicaSet, PodAdjustment, PodClaim, ReplicaSetPlan, ReplicaSetReport, availability, body, plan, report,
+    ObservedReplicaSet, PodAdjustment, ReplicaSetPlan, ReplicaSetReport, availability, plan, report,
 };
+use crate::decisions::rollouts::{OwnershipChange, RuleSettings};
+use crate::sync_error::reason_not_to_adopt;
 
 /// The clients, settings and records that applying a plan needs.
 #[derive(Clone, Copy)]
@@ -85,11 +86,11 @@ impl ReplicaSetExecutor<'_> {
 
     /// Applies all claims, even if some fail. Returns the first error, or the names of pods that
     /// were deleted before they were adopted.
-    async fn apply_claims(&self, claims: &[PodClaim]) -> Result<BTreeSet<String>, ReplicaSetSyncError> {
+    async fn apply_claims(&self, claims: &[OwnershipChange]) -> Result<BTreeSet<String>, ReplicaSetSyncError> {
         let (mut lost, mut result, mut alive) = (BTreeSet::new(), Ok(()), None);
         for claim in claims {
             let outcome = match claim {
-                PodClaim::Adopt { name, .. } => {
+                OwnershipChange::Adopt { name, .. } => {
                     if alive.is_none() {
                         alive = Some(self.confirm_alive().await);
                     }
@@ -104,7 +105,7 @@ impl ReplicaSetExecutor<'_> {
                         },
                     }
                 }
-                PodClaim::Release { name, .. } => match self.patch_pod(name, claim).await {
+                OwnershipChange::Release { name, .. } => match self.patch_pod(name, claim).await {
                     // Deleted, or not owned by this ReplicaSet any more: nothing to release.
                     Err(error) if error.is_not_found() || error.is_invalid() => Ok(()),
                     other => other.map_err(ReplicaSetSyncError::from),
@@ -115,29 +116,19 @@ impl ReplicaSetExecutor<'_> {
         result.map(|()| lost)
     }
 
-    async fn patch_pod(&self, name: &str, claim: &PodClaim) -> Result<(), RequestError> {
-        let patch = body::claim(self.meta, claim);
+    async fn patch_pod(&self, name: &str, claim: &OwnershipChange) -> Result<(), RequestError> {
+        let patch = claim.patch("ReplicaSet", self.meta);
         let pod: WriteResponse = self.context.api.patch_as(Resource::Pods, &self.meta.namespace, name, &patch).await?;
         // Recorded for the owner, as upstream does; a released pod has no owner.
-        if matches!(claim, PodClaim::Adopt { .. }) {
+        if matches!(claim, OwnershipChange::Adopt { .. }) {
             self.record_write(Resource::Pods, &pod.metadata.resource_version);
         }
         Ok(())
     }
 
-    /// Reads the ReplicaSet from the API server, so that a ReplicaSet whose deletion the cache has
-    /// not seen adopts nothing (issue 42639).
     async fn confirm_alive(&self) -> Result<(), String> {
-        let path = self.meta.path();
-        let fresh = self.context.api.get(Resource::ReplicaSets, &self.meta.namespace, &self.meta.name).await;
-        let fresh = fresh.map_err(|error| error.message())?;
-        let text = |pointer| fresh.pointer(pointer).and_then(Value::as_str);
-        let uid = text("/metadata/uid").unwrap_or_default();
-        if uid != self.meta.uid {
-            return Err(format!("replica set {path} has been recreated, with UID {uid}"));
-        }
-        text("/metadata/deletionTimestamp")
-            .map_or(Ok(()), |time| Err(format!("replica set {path} is being deleted since {time}")))
+        let reason = reason_not_to_adopt(self.context.api, Resource::ReplicaSets, "replica set", self.meta).await;
+        reason.map_err(|error| error.message())?.map_or(Ok(()), Err)
     }
 
     async fn apply_adjustment(&self, adjustment: PodAdjustment) -> Result<(), ReplicaSetSyncError> {

@@ -27,5 +27,5 @@ pub use error::ReplicaSetSyncError;
 pub(crate) use reconciler::ReplicaSetReconciler;
 
 pub use crate::decisions::rollouts::replicaset::{
-    ObservedReplicaSet, PodAdjustment, PodClaim, ReplicaSetPlan, ReplicaSetReport, kill_order, plan, report,
+    ObservedReplicaSet, PodAdjustment, ReplicaSetPlan, ReplicaSetReport, kill_order, plan, report,
 };

@@ -2,7 +2,7 @@
 //! that the caches are new enough and that no expectation is outstanding; then observe, plan,
 //! apply.
 
-use controller_client::api::{Cache, CacheDelta, EventSource, NamespacedName, Resource};
+use controller_client::api::{Cache, CacheDelta, EventSource, NamespacedName};
 use controller_client::clock;
 use controller_client::runtime::{
     CachedKind, ControllerContext, Reconcile, ReconcileOutcome, ReconcileRequest, RetryPolicy,
@@ -16,6 +16,7 @@ use super::triggers::{self, SyncReason};
 use crate::decisions::rollouts::RuleSettings;
 use crate::decisions::rollouts::replicaset::plan;
 use crate::settings::{ControllerName, Settings};
+use crate::sync_error::SyncError;
 
 /// The state of the ReplicaSet controller.
 pub(crate) struct ReplicaSetReconciler {
@@ -71,15 +72,7 @@ impl ReplicaSetReconciler {
             let cache = context.shared.cache();
             self.tracker.writes().check(key, None, |resource| cache.version(resource))
         };
-        checked.map_err(|stale| {
-            context.shared.metrics.count_stale_skip(stale.resource.api_group(), stale.resource.plural());
-            let resource: Resource = stale.resource;
-            ReplicaSetSyncError::Stale {
-                resource: resource.plural(),
-                observed_version: stale.read_version,
-                written_version: stale.written_version,
-            }
-        })
+        checked.map_err(|stale| SyncError::stale(&stale, &context.shared.metrics).into())
     }
 }
 
@@ -112,9 +105,7 @@ impl Reconcile for ReplicaSetReconciler {
     ) -> ReconcileOutcome<ReplicaSetSyncError> {
         match self.try_reconcile(context, key).await {
             Ok(outcome) => outcome,
-            Err(error @ (ReplicaSetSyncError::Stale { .. } | ReplicaSetSyncError::OutOfDate { .. })) => {
-                ReconcileOutcome::Conflict(error)
-            }
+            Err(ReplicaSetSyncError::Sync(error)) if error.is_outdated() => ReconcileOutcome::Conflict(error.into()),
             Err(error) => ReconcileOutcome::Failed(error),
         }
     }

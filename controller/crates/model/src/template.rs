@@ -9,7 +9,7 @@
 use serde_json::Value;
 
 use super::names::POD_TEMPLATE_HASH;
-use super::quantity::CanonicalQuantity;
+use super::quantity::canonical_text;
 
 /// Fields with a map or a plain struct, for which `{}` equals an absent field.
 const MAPS: [&str; 13] = [
@@ -148,7 +148,7 @@ fn canonical_quantity(value: &Value) -> Option<String> {
         Value::Number(number) => number.to_string(),
         _ => return None,
     };
-    CanonicalQuantity::parse(&text).map(|amount| amount.text())
+    canonical_text(&text)
 }
 
 #[cfg(test)]

@@ -33,9 +33,12 @@ fn sync_waits_for_caches_behind_a_write(
     #[case] expected: Result<(), (WatchedResource, u64, u64)>,
 ) {
     let mut writes = Writes::default();
-    for (resource, version) in
-        [(WatchedResource::Pods, "5"), (WatchedResource::Pods, "12"), (WatchedResource::Pods, "9"), (WatchedResource::ReplicaSets, "7")]
-    {
+    for (resource, version) in [
+        (WatchedResource::Pods, "5"),
+        (WatchedResource::Pods, "12"),
+        (WatchedResource::Pods, "9"),
+        (WatchedResource::ReplicaSets, "7"),
+    ] {
         writes.record_write(&KEY, "uid", resource, version);
     }
     let expected =

@@ -13,8 +13,10 @@ mod consistency;
 #[cfg(test)]
 mod consistency_test;
 pub mod deployment;
+mod ownership;
 pub mod replicaset;
 mod settings;
 
 pub use consistency::{ConsistencyStore, Stale, WaitLimit};
+pub use ownership::OwnershipChange;
 pub use settings::{Compatibility, RuleSettings};

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 /// An object without `metadata.managedFields`.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct WithoutManagedFields(pub(crate) Value);
+pub struct WithoutManagedFields(pub Value);
 
 /// An object's metadata without `managedFields`.
 pub(super) struct ManifestMetadata(pub(super) Value);

@@ -35,6 +35,7 @@ pub use cache::Cache;
 pub use cache_update::{CacheDelta, CacheUpdate};
 pub use error::RequestError;
 pub use events::{EventQueue, EventSource, Recorder, write_events};
+pub use managed_fields::WithoutManagedFields;
 pub use namespaced_name::NamespacedName;
 pub use pager::ListPager;
 pub use resource::Resource;

@@ -4,11 +4,15 @@
 //! lower case. Neither applies to `localhost`, to loopback addresses, or to hosts that match
 //! `NO_PROXY`. A kubeconfig's `proxy-url` always applies. Both kinds of requests use a tunnel
 //! (CONNECT), so the proxy sees host and port only.
+//!
+//! hyper-util's matcher decides by curl's rules. Here is what Go does besides: loopback, ports, and
+//! that a leading dot leaves the domain itself out.
 
 use std::net::IpAddr;
 
 use http::{HeaderValue, Uri};
 use hyper_util::client::legacy::connect::proxy::Tunnel;
+use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 
 use super::ConnectError;
 
@@ -17,20 +21,8 @@ use super::ConnectError;
 pub struct ProxyRules {
     http: Option<String>,
     https: Option<String>,
-    exempt: Vec<NoProxyEntry>,
-}
-
-/// One entry of `NO_PROXY`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum NoProxyEntry {
-    /// `*`.
-    All,
-    /// `10.0.0.0/8`: any port.
-    Network { address: IpAddr, bits: u8 },
-    /// `10.0.0.1`, `10.0.0.1:6443`, `[::1]:6443`.
-    Address { address: IpAddr, port: Option<u16> },
-    /// `example.com` and all below it, or with a dot in front only what is below it.
-    Domain { suffix: String, itself: bool, port: Option<u16> },
+    /// The entries of `NO_PROXY`, in lower case.
+    exempt: Vec<String>,
 }
 
 impl ProxyRules {
@@ -40,11 +32,11 @@ impl ProxyRules {
             let values = [lookup(upper), lookup(&upper.to_ascii_lowercase())];
             values.into_iter().flatten().find(|value| !value.is_empty())
         };
-        let exempt = variable("NO_PROXY").unwrap_or_default();
+        let exempt = variable("NO_PROXY").unwrap_or_default().to_ascii_lowercase();
         Self {
             http: variable("HTTP_PROXY"),
             https: variable("HTTPS_PROXY"),
-            exempt: exempt.split(',').filter_map(NoProxyEntry::read).collect(),
+            exempt: exempt.split(',').map(|entry| entry.trim().to_owned()).collect(),
         }
     }
 
@@ -78,7 +70,14 @@ impl ProxyRules {
         let host = host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
         let address = host.parse::<IpAddr>().ok().map(|address| address.to_canonical());
         let is_loopback = host == "localhost" || address.is_some_and(|address| address.is_loopback());
-        !is_loopback && !self.exempt.iter().any(|exempt| exempt.matches(&host, address, port))
+        if is_loopback || self.exempt.iter().any(|entry| entry == "*") {
+            return false;
+        }
+        let host = address.map_or(host, |address| address.to_string());
+        let authority = if host.contains(':') { format!("[{host}]") } else { host.clone() };
+        let entries = self.exempt.iter().filter_map(|entry| entry_at(entry, &host, port)).collect::<Vec<_>>().join(",");
+        let matcher = Matcher::builder().all("http://proxy").no(entries).build();
+        Uri::try_from(format!("http://{authority}")).is_ok_and(|server| matcher.intercept(&server).is_some())
     }
 }
 
@@ -91,86 +90,39 @@ impl std::fmt::Debug for ProxyRules {
     }
 }
 
-impl NoProxyEntry {
-    /// Parses an entry; an invalid one is ignored, as in Go.
-    fn read(text: &str) -> Option<Self> {
-        let text = text.trim().to_ascii_lowercase();
-        if text == "*" {
-            return Some(Self::All);
-        }
-        if let Some((address, bits)) = text.split_once('/') {
-            let address: IpAddr = address.parse().ok()?;
-            let bits = bits.parse().ok().filter(|bits| *bits <= if address.is_ipv4() { 32 } else { 128 })?;
-            return Some(Self::Network { address, bits });
-        }
-        let (host, port) = match text.parse::<IpAddr>() {
-            // An IPv6 address has colons, too.
-            Ok(_) => (text.as_str(), None),
-            Err(_) => match text.rsplit_once(':') {
-                Some((host, port)) => (host, Some(port.parse().ok()?)),
-                None => (text.as_str(), None),
-            },
-        };
-        let host = host.trim_start_matches('[').trim_end_matches(']');
-        if let Ok(address) = host.parse::<IpAddr>() {
-            return Some(Self::Address { address: address.to_canonical(), port });
-        }
-        // `*.example.com` and `.example.com` are the same.
-        let host = if host.starts_with("*.") { &host[1..] } else { host };
-        let suffix = host.trim_start_matches('.');
-        (!suffix.is_empty()).then(|| Self::Domain { suffix: suffix.to_owned(), itself: !host.starts_with('.'), port })
-    }
-
-    fn matches(&self, host: &str, address: Option<IpAddr>, at: u16) -> bool {
-        match self {
-            Self::All => true,
-            Self::Network { address: network, bits } => address.is_some_and(|of| contains(*network, *bits, of)),
-            Self::Address { address: own, port } => address == Some(*own) && port.is_none_or(|port| port == at),
-            Self::Domain { suffix, itself, port } => {
-                let below = host.strip_suffix(suffix).is_some_and(|rest| rest.ends_with('.'));
-                (below || *itself && host == suffix) && port.is_none_or(|port| port == at)
-            }
-        }
-    }
-}
-
-/// Whether an address lies in a network.
-fn contains(network: IpAddr, bits: u8, address: IpAddr) -> bool {
-    let all = |address: IpAddr| match address {
-        IpAddr::V4(address) => (u128::from(address.to_bits()) << 96, 32),
-        IpAddr::V6(address) => (address.to_bits(), 128),
+/// An entry of `NO_PROXY` without its port and as the matcher reads it; `None` if it is invalid, or
+/// does not apply to this host and port by Go's rules.
+fn entry_at(entry: &str, host: &str, at: u16) -> Option<String> {
+    // A network has no port, and an IPv6 address has colons, too.
+    let is_whole = entry.contains('/') || entry.parse::<IpAddr>().is_ok();
+    let (name, port) = match entry.rsplit_once(':').filter(|_| !is_whole) {
+        Some((name, port)) => (name, Some(port.parse::<u16>().ok()?)),
+        None => (entry, None),
     };
-    let ((network, width), (address, other)) = (all(network), all(address));
-    let differing = network ^ address;
-    width == other && differing.leading_zeros() >= u32::from(bits)
+    let name = name.trim_start_matches('[').trim_end_matches(']');
+    if port.is_some_and(|port| port != at) {
+        return None;
+    }
+    if let Ok(address) = name.parse::<IpAddr>() {
+        return Some(address.to_canonical().to_string());
+    }
+    // `*.example.com` and `.example.com` are the same.
+    let name = if name.starts_with("*.") { &name[1..] } else { name };
+    let domain = name.trim_start_matches('.');
+    let excludes = domain.is_empty() || domain == "*" || name.starts_with('.') && domain == host;
+    (!excludes).then(|| domain.to_owned())
 }
 
 /// Splits a webhook's address into a URL without credentials and an authorization header.
 pub(super) fn split_credentials(url: &str) -> Result<(Uri, Option<HeaderValue>), ConnectError> {
     let whole: Uri = url.trim().parse().map_err(|_| ConnectError::Webhook)?;
-    let host = whole.host().unwrap_or_default();
-    let is_whole = !host.is_empty() && (whole.port_u16().is_some() || host_and_port(&whole) == host);
-    if !is_whole || !matches!(whole.scheme_str(), Some("http" | "https")) {
+    let intercept = intercept(&whole).filter(|_| is_whole(&whole)).ok_or(ConnectError::Webhook)?;
+    if !is_http(&whole) {
         return Err(ConnectError::Webhook);
     }
-    let authorization = credentials(&whole);
-    let mut parts = whole.clone().into_parts();
-    parts.authority = Some(host_and_port(&whole).parse().map_err(|_| ConnectError::Webhook)?);
-    Ok((Uri::from_parts(parts).map_err(|_| ConnectError::Webhook)?, authorization))
-}
-
-/// Host and port of an address.
-fn host_and_port(uri: &Uri) -> &str {
-    let authority = uri.authority().map_or("", |authority| authority.as_str());
-    authority.rsplit('@').next().unwrap_or_default()
-}
-
-/// The credentials of an address as a header.
-fn credentials(uri: &Uri) -> Option<HeaderValue> {
-    let (user, _) = uri.authority()?.as_str().rsplit_once('@')?;
-    let mut header = HeaderValue::try_from(format!("Basic {}", base64(&percent_decode(user)))).ok()?;
-    header.set_sensitive(true);
-    Some(header)
+    let mut parts = whole.into_parts();
+    parts.authority = intercept.uri().authority().cloned();
+    Ok((Uri::from_parts(parts).map_err(|_| ConnectError::Webhook)?, intercept.basic_auth().cloned()))
 }
 
 /// Parses a proxy's address; the default scheme is http, as in Go.
@@ -178,68 +130,48 @@ pub(super) fn parse(variable: &'static str, text: &str) -> Result<Uri, ConnectEr
     let failed = |why: &str| ConnectError::Proxy { variable, why: why.to_owned() };
     let full = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
     let uri: Uri = full.parse().map_err(|_| failed("invalid address"))?;
-    let (host, authority) = (uri.host().unwrap_or_default(), host_and_port(&uri));
-    if host.is_empty() {
-        return Err(failed("no host"));
+    if !is_http(&uri) {
+        let scheme = uri.scheme_str().unwrap_or_default();
+        return Err(failed(&format!("unsupported scheme {scheme}, expected http or https")));
     }
-    if authority != host && uri.port_u16().is_none() {
-        return Err(failed("its port is not a number"));
-    }
-    match uri.scheme_str() {
-        Some("http" | "https") => Ok(uri),
-        Some(other) => Err(failed(&format!("unsupported scheme {other}, expected http or https"))),
-        None => Err(failed("no scheme")),
+    match intercept(&uri) {
+        None => Err(failed("invalid address")),
+        Some(proxy) if proxy.uri().host().unwrap_or_default().is_empty() => Err(failed("no host")),
+        Some(_) if !is_whole(&uri) => Err(failed("its port is not a number")),
+        Some(_) => Ok(uri),
     }
 }
 
 /// A proxy's address without its credentials.
 pub(super) fn without_credentials(proxy: &Uri) -> String {
-    let (scheme, host) = (proxy.scheme_str().unwrap_or_default(), proxy.host().unwrap_or_default());
-    proxy.port_u16().map_or_else(|| format!("{scheme}://{host}"), |port| format!("{scheme}://{host}:{port}"))
+    intercept(proxy).map_or_else(String::new, |proxy| proxy.uri().to_string().trim_end_matches('/').to_owned())
 }
 
 /// A tunnel through the proxy, with the credentials of its address in a header instead.
 pub(super) fn tunnel<C>(connector: C, proxy: &Uri) -> Tunnel<C> {
-    let tunnel = Tunnel::new(without_credentials(proxy).parse().unwrap_or_else(|_| proxy.clone()), connector);
-    match credentials(proxy) {
-        Some(header) => tunnel.with_auth(header),
+    let intercept = intercept(proxy);
+    let address = intercept.as_ref().map_or(proxy, Intercept::uri);
+    let tunnel = Tunnel::new(address.clone(), connector);
+    match intercept.as_ref().and_then(Intercept::basic_auth) {
+        Some(header) => tunnel.with_auth(header.clone()),
         None => tunnel,
     }
 }
 
-/// Decodes percent escapes: `%40` becomes `@`.
-fn percent_decode(text: &str) -> Vec<u8> {
-    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
-    while let Some((first, after)) = rest.split_first() {
-        let digit = |at: usize| after.get(at).and_then(|byte| char::from(*byte).to_digit(16));
-        let escaped = (*first == b'%').then(|| Some(digit(0)? * 16 + digit(1)?)).flatten();
-        match escaped.and_then(|value| u8::try_from(value).ok()) {
-            Some(value) => {
-                bytes.push(value);
-                rest = &after[2..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = after;
-            }
-        }
-    }
-    bytes
+/// An address without path and credentials, and the credentials as a header.
+fn intercept(address: &Uri) -> Option<Intercept> {
+    Matcher::builder().all(address.to_string()).build().intercept(&Uri::from_static("http://any"))
 }
 
-/// Encodes as RFC 4648 base64 with padding, for `Basic` credentials.
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for chunk in bytes.chunks(3) {
-        let byte = |at: usize| usize::from(chunk.get(at).copied().unwrap_or(0));
-        let all = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for at in 0..4 {
-            let has_digit = at <= chunk.len();
-            text.push(if has_digit { char::from(DIGITS[all >> (18 - 6 * at) & 63]) } else { '=' });
-        }
-    }
-    text
+fn is_http(address: &Uri) -> bool {
+    matches!(address.scheme_str(), Some("http" | "https"))
+}
+
+/// Whether an address has a host, and its port, if it has one, is a number.
+fn is_whole(address: &Uri) -> bool {
+    let host = address.host().unwrap_or_default();
+    let authority = address.authority().map_or("", |authority| authority.as_str());
+    !host.is_empty() && (address.port_u16().is_some() || authority.rsplit('@').next() == Some(host))
 }
 
 #[cfg(test)]
@@ -364,14 +296,15 @@ mod tests {
         assert!(!format!("{error} {error:?}").contains("s3"), "{error}");
     }
 
+    /// As Go's `http.Transport` sends them: a user without a password has an empty one.
     #[rstest]
-    #[case("", "")]
-    #[case("f", "Zg==")]
-    #[case("fo", "Zm8=")]
-    #[case("foo", "Zm9v")]
+    #[case("f", "Zjo=")]
     #[case("user:pa%40ss%3a", "dXNlcjpwYUBzczo=")]
-    #[case("100%", "MTAwJQ==")]
-    fn credentials_are_base64_encoded(#[case] user: &str, #[case] expected: &str) {
-        assert_eq!(base64(&percent_decode(user)), expected);
+    #[case("100%25", "MTAwJTo=")]
+    fn credentials_become_basic_auth(#[case] user: &str, #[case] expected: &str) {
+        let proxy = parse("HTTPS_PROXY", &format!("http://{user}@p:3128")).unwrap();
+        let header = intercept(&proxy).unwrap().basic_auth().unwrap().clone();
+        assert_eq!(header.to_str().unwrap(), format!("Basic {expected}"));
+        assert!(header.is_sensitive());
     }
 }

@@ -17,8 +17,8 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value};
 
-use super::quantity::GoQuantity;
 use super::table::{GoFieldType, GoTypeTable};
+use crate::quantity::GoQuantity;
 
 /// The template has a field that the table does not know, or a value that no API server sends.
 #[derive(Debug, PartialEq, Eq)]

@@ -28,7 +28,6 @@ mod dump;
 mod fallback;
 mod fnv;
 mod minor;
-mod quantity;
 mod table;
 
 use fnv::Fnv;

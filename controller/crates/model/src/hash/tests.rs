@@ -216,7 +216,7 @@ proptest! {
     #[test]
     fn any_text_is_parsed_as_a_quantity_or_refused(text in "[-+]?[0-9.]{0,45}([numkMGTPE]i?|[eE][-+]?[0-9]{1,12}|.*)?") {
         let mut out = String::new();
-        if let Some(amount) = quantity::GoQuantity::parse(&text) {
+        if let Some(amount) = crate::quantity::GoQuantity::parse(&text) {
             amount.dump(&mut out).unwrap();
         }
     }

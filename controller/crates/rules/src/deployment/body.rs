@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use rollout_model::{Deployment, Meta, names, omit_zero, to_json_bytes};
+use rollout_model::{Deployment, names, omit_zero, to_json_bytes};
 use serde_json::{Value, json};
 
-use super::plan::{DeploymentChange, ReplicaSetChange, ReplicaSetClaim, StatusChange};
+use super::plan::{DeploymentChange, ReplicaSetChange, StatusChange};
 
 /// The body of a request that changes a ReplicaSet.
 pub fn replica_set(raw: Value, change: &ReplicaSetChange) -> Value {
@@ -47,24 +47,6 @@ pub fn status(deployment: &Deployment, change: &StatusChange) -> Vec<u8> {
     body["metadata"]["annotations"][names::REVISION] = revision.as_str().into();
     status.write_over(&mut body["status"]);
     to_json_bytes(&body)
-}
-
-/// A strategic merge patch. It contains the UID, so the server refuses it if another object has
-/// taken the name.
-pub fn claim(deployment: &Meta, claim: &ReplicaSetClaim) -> Value {
-    match claim {
-        ReplicaSetClaim::Adopt { name: _, uid } => json!({"metadata": {"uid": uid, "ownerReferences": [{
-            "apiVersion": "apps/v1",
-            "kind": "Deployment",
-            "name": deployment.name,
-            "uid": deployment.uid,
-            "controller": true,
-            "blockOwnerDeletion": true,
-        }]}}),
-        ReplicaSetClaim::Release { name: _, uid } => {
-            json!({"metadata": {"uid": uid, "ownerReferences": [{"$patch": "delete", "uid": deployment.uid}]}})
-        }
-    }
 }
 
 /// Adds apiVersion and kind, which objects in lists lack and a body needs.

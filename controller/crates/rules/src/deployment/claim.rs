@@ -12,8 +12,9 @@ use std::sync::Arc;
 
 use rollout_model::ReplicaSet;
 
-use super::plan::{PlanError, ReplicaSetClaim};
+use super::plan::PlanError;
 use super::sync::{DeploymentSync, SyncStep};
+use crate::OwnershipChange;
 
 impl DeploymentSync<'_> {
     /// Plans the changes of ownership, and returns the ReplicaSets that this Deployment owns after
@@ -30,13 +31,13 @@ impl DeploymentSync<'_> {
                 Some(owner) if owner.uid != self.deployment.meta.uid => {}
                 Some(_) if matches => owned.push(rs.clone()),
                 Some(_) if deleting => {}
-                Some(_) => self.plan.claims.push(ReplicaSetClaim::Release { name, uid }),
+                Some(_) => self.plan.claims.push(OwnershipChange::Release { name, uid }),
                 None if !matches || deleting || rs.meta.is_deleting() => {}
                 None => {
                     // The patch makes the cached version out of date, so the same sync cannot scale
                     // the ReplicaSet.
                     self.mark_out_of_date(&name);
-                    self.plan.claims.push(ReplicaSetClaim::Adopt { name, uid });
+                    self.plan.claims.push(OwnershipChange::Adopt { name, uid });
                     owned.push(rs.clone());
                 }
             }

@@ -21,6 +21,7 @@ use super::plan::{
 use super::sync::{DeploymentSync, SyncStep};
 use super::{revision, rolling, sizes};
 use crate::RuleSettings;
+use crate::ownership::owner_reference;
 
 /// The longest name of an object.
 const NAME_LIMIT: usize = 253;
@@ -162,14 +163,7 @@ fn new_replica_set(
             "namespace": deployment.meta.namespace,
             "labels": template["metadata"]["labels"],
             "annotations": annotations,
-            "ownerReferences": [{
-                "apiVersion": "apps/v1",
-                "kind": "Deployment",
-                "name": deployment.meta.name,
-                "uid": deployment.meta.uid,
-                "controller": true,
-                "blockOwnerDeletion": true,
-            }],
+            "ownerReferences": [owner_reference("Deployment", &deployment.meta)],
         },
         "spec": {"replicas": 0, "selector": selector, "template": template},
     });

@@ -29,5 +29,5 @@ pub use create::{NameConflict, plan_after_conflict, plan_after_refusal, reapply_
 pub use decide::plan;
 pub use plan::{
     DeploymentAction, DeploymentChange, DeploymentPlan, Event, EventKind, NewReplicaSet, ObservedDeployment, OnError,
-    PlanError, PlanStep, Planner, ReplicaSetChange, ReplicaSetClaim, StatusChange,
+    PlanError, PlanStep, Planner, ReplicaSetChange, StatusChange,
 };

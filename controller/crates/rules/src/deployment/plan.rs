@@ -17,7 +17,7 @@ pub use rollout_model::{Event, EventKind};
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::RuleSettings;
+use crate::{OwnershipChange, RuleSettings};
 
 /// Why planning for a Deployment ended early.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -48,33 +48,13 @@ pub struct ObservedDeployment {
 pub struct DeploymentPlan {
     /// Changes of ownership, made first. They are independent: if one fails, the others are still
     /// made, but no step is.
-    pub claims: Vec<ReplicaSetClaim>,
+    pub claims: Vec<OwnershipChange>,
     /// All other actions, in order.
     pub steps: Vec<PlanStep>,
     /// When to sync again even if no object changes.
     pub requeue: Option<Duration>,
     /// The error that ended planning. The steps before it are applied.
     pub failure: Option<PlanError>,
-}
-
-/// A change of a ReplicaSet's owner.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ReplicaSetClaim {
-    /// Adopt an orphan, after reading the Deployment from the API server to confirm that it still
-    /// exists and is not being deleted.
-    Adopt {
-        /// Name of the ReplicaSet.
-        name: String,
-        /// UID it must still have.
-        uid: String,
-    },
-    /// Release a ReplicaSet whose labels no longer match the selector.
-    Release {
-        /// Name of the ReplicaSet.
-        name: String,
-        /// UID it must still have.
-        uid: String,
-    },
 }
 
 /// An action and how its failure is handled.

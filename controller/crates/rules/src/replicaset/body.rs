@@ -1,11 +1,11 @@
-//! `spec.template`: the body of a pod made from it, and the ownership patches.
+//! `spec.template`: the body of a pod made from it.
 //!
 //! Case: `replicaset/pod-labels-and-more`.
 
-use rollout_model::{Meta, ReplicaSet};
+use rollout_model::ReplicaSet;
 use serde_json::{Value, json};
 
-use super::PodClaim;
+use crate::ownership::owner_reference;
 
 /// A pod from the template (upstream: `GetPodFromTemplate`). Of the template's metadata it has
 /// labels, annotations and finalizers. `None` if the template has no labels, because no selector
@@ -21,7 +21,7 @@ pub(super) fn pod(rs: &ReplicaSet) -> Option<Value> {
     let mut metadata = json!({
         "generateName": format!("{}-", rs.meta.name),
         "labels": part("labels")?,
-        "ownerReferences": [owner_reference(&rs.meta)],
+        "ownerReferences": [owner_reference("ReplicaSet", &rs.meta)],
     });
     for field in ["annotations", "finalizers"] {
         if let Some(value) = part(field) {
@@ -29,28 +29,4 @@ pub(super) fn pod(rs: &ReplicaSet) -> Option<Value> {
         }
     }
     Some(json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}))
-}
-
-/// A strategic merge patch. It contains the UID, so the server refuses it if another pod has taken
-/// the name.
-pub fn claim(rs: &Meta, claim: &PodClaim) -> Value {
-    match claim {
-        PodClaim::Adopt { name: _, uid } => {
-            json!({"metadata": {"uid": uid, "ownerReferences": [owner_reference(rs)]}})
-        }
-        PodClaim::Release { name: _, uid } => {
-            json!({"metadata": {"uid": uid, "ownerReferences": [{"$patch": "delete", "uid": rs.uid}]}})
-        }
-    }
-}
-
-fn owner_reference(rs: &Meta) -> Value {
-    json!({
-        "apiVersion": "apps/v1",
-        "kind": "ReplicaSet",
-        "name": rs.name,
-        "uid": rs.uid,
-        "controller": true,
-        "blockOwnerDeletion": true,
-    })
 }

@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 
 use rollout_model::{ModelError, Pod, PodCount, ReplicaSet};
 
-use super::PodClaim;
 use super::label_match_cache::LabelMatchCache;
+use crate::OwnershipChange;
 
 /// The changes of ownership, and the pods that count as replicas after them.
-pub(super) fn claim(rs: &ReplicaSet, pods: &[PodCount]) -> Result<(Vec<PodClaim>, Vec<PodCount>), ModelError> {
+pub(super) fn claim(rs: &ReplicaSet, pods: &[PodCount]) -> Result<(Vec<OwnershipChange>, Vec<PodCount>), ModelError> {
     // An invalid selector ends the sync even if there is no pod.
     rs.selects(&BTreeMap::new())?;
     let (mut claims, mut active, label_matches) = (Vec::new(), Vec::new(), LabelMatchCache::default());
@@ -31,12 +31,12 @@ pub(super) fn claim(rs: &ReplicaSet, pods: &[PodCount]) -> Result<(Vec<PodClaim>
             Some(_) if rs.meta.is_deleting() => {}
             Some(_) => {
                 let (name, uid) = place();
-                claims.push(PodClaim::Release { name, uid });
+                claims.push(OwnershipChange::Release { name, uid });
             }
             None if !matches || rs.meta.is_deleting() => {}
             None => {
                 let (name, uid) = place();
-                claims.push(PodClaim::Adopt { name, uid });
+                claims.push(OwnershipChange::Adopt { name, uid });
                 active.push(counted.clone());
             }
         }

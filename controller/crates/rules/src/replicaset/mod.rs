@@ -21,5 +21,5 @@ mod status;
 mod tests;
 
 pub use decide::{plan, report};
-pub use plan::{ObservedReplicaSet, PodAdjustment, PodClaim, ReplicaSetPlan, ReplicaSetReport};
+pub use plan::{ObservedReplicaSet, PodAdjustment, ReplicaSetPlan, ReplicaSetReport};
 pub use pods_to_delete::choose as choose_pods_to_delete;

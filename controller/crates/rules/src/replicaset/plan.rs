@@ -5,6 +5,8 @@ use std::sync::Arc;
 use rollout_model::{Pod, PodCount, ReplicaSet, ReplicaSetStatus};
 use serde_json::Value;
 
+use crate::OwnershipChange;
+
 /// One ReplicaSet and every object its rules read, from one state of the caches.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ObservedReplicaSet {
@@ -29,7 +31,7 @@ pub struct ObservedReplicaSet {
 pub struct ReplicaSetPlan {
     /// Changes of ownership. They are independent: if one fails, the others are still made, but
     /// nothing else is done.
-    pub claims: Vec<PodClaim>,
+    pub claims: Vec<OwnershipChange>,
     /// The pods that count as replicas after the claims.
     pub active: Vec<PodCount>,
     /// How their number is changed.
@@ -42,26 +44,6 @@ impl ReplicaSetPlan {
     pub fn has_named_pods(&self) -> bool {
         !self.claims.is_empty() || matches!(self.adjustment, PodAdjustment::Delete { .. })
     }
-}
-
-/// A change of a pod's owner.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PodClaim {
-    /// Adopt an orphan, after reading the ReplicaSet from the API server to confirm that it still
-    /// exists and is not being deleted.
-    Adopt {
-        /// Name of the pod.
-        name: String,
-        /// UID it must still have.
-        uid: String,
-    },
-    /// Release a pod whose labels no longer match the selector.
-    Release {
-        /// Name of the pod.
-        name: String,
-        /// UID it must still have.
-        uid: String,
-    },
 }
 
 /// A change of the number of pods.

@@ -4,9 +4,9 @@
 use serde_json::json;
 
 use super::fixtures::{TestDeployment, TestReplicaSet, now};
-use crate::RuleSettings;
+use crate::deployment::DeploymentPlan;
 use crate::deployment::sync::DeploymentSync;
-use crate::deployment::{DeploymentPlan, ReplicaSetClaim};
+use crate::{OwnershipChange, RuleSettings};
 
 fn claimed(fixture: &TestDeployment) -> (Vec<String>, DeploymentPlan) {
     let (observed, settings) = (fixture.observe(), RuleSettings::default());
@@ -15,12 +15,12 @@ fn claimed(fixture: &TestDeployment) -> (Vec<String>, DeploymentPlan) {
     (owned, sync.into_plan())
 }
 
-fn adopt(name: &str) -> ReplicaSetClaim {
-    ReplicaSetClaim::Adopt { name: name.to_owned(), uid: name.to_owned() }
+fn adopt(name: &str) -> OwnershipChange {
+    OwnershipChange::Adopt { name: name.to_owned(), uid: name.to_owned() }
 }
 
-fn release(name: &str) -> ReplicaSetClaim {
-    ReplicaSetClaim::Release { name: name.to_owned(), uid: name.to_owned() }
+fn release(name: &str) -> OwnershipChange {
+    OwnershipChange::Release { name: name.to_owned(), uid: name.to_owned() }
 }
 
 fn owner(uid: &str, controller: bool) -> serde_json::Value {

@@ -6,14 +6,15 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::fixtures::{TestPod, make_plan, observed_replica_set, pod, raw};
-use crate::replicaset::{PodClaim, plan};
+use crate::OwnershipChange;
+use crate::replicaset::plan;
 
-fn adopt(name: &str) -> PodClaim {
-    PodClaim::Adopt { name: name.to_owned(), uid: name.to_owned() }
+fn adopt(name: &str) -> OwnershipChange {
+    OwnershipChange::Adopt { name: name.to_owned(), uid: name.to_owned() }
 }
 
-fn release(name: &str) -> PodClaim {
-    PodClaim::Release { name: name.to_owned(), uid: name.to_owned() }
+fn release(name: &str) -> OwnershipChange {
+    OwnershipChange::Release { name: name.to_owned(), uid: name.to_owned() }
 }
 
 fn going(mut raw: Value) -> Value {
@@ -40,7 +41,7 @@ fn going(mut raw: Value) -> Value {
 fn adopts_releases_and_counts_pods(
     #[case] raw: Value,
     #[case] pod: TestPod,
-    #[case] expected: &[PodClaim],
+    #[case] expected: &[OwnershipChange],
     #[case] counts: bool,
 ) {
     let plan = make_plan(&observed_replica_set(raw, [pod]));

@@ -5,7 +5,8 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::fixtures::{TestPod, ago, make_plan, observed_replica_set, pod, raw};
-use crate::replicaset::{ObservedReplicaSet, PodAdjustment, PodClaim};
+use crate::OwnershipChange;
+use crate::replicaset::{ObservedReplicaSet, PodAdjustment};
 
 /// A plan as text.
 fn describe(observed: &ObservedReplicaSet) -> String {
@@ -14,8 +15,8 @@ fn describe(observed: &ObservedReplicaSet) -> String {
         .claims
         .iter()
         .map(|claim| match claim {
-            PodClaim::Adopt { name, .. } => format!("adopt {name}"),
-            PodClaim::Release { name, .. } => format!("release {name}"),
+            OwnershipChange::Adopt { name, .. } => format!("adopt {name}"),
+            OwnershipChange::Release { name, .. } => format!("release {name}"),
         })
         .collect();
     lines.push(match plan.adjustment {

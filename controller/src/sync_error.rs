@@ -1,0 +1,103 @@
+//! What the syncs of both rollout controllers have in common: their errors, and the live read
+//! before an adoption.
+
+use controller_client::api::{ApiServer, RequestError, Resource};
+use controller_client::metrics::Metrics;
+use rollout_model::Meta;
+use serde_json::Value;
+use thiserror::Error;
+
+use crate::decisions::rollouts::Stale;
+
+/// Why any sync may end early.
+#[derive(Debug, Error)]
+pub enum SyncError {
+    /// A cache is older than this controller's own last write.
+    #[error(
+        "the watch of {resource} is at version {observed_version}, and {written_version} was written; looking again when it has caught up"
+    )]
+    Stale {
+        /// The watched resource.
+        resource: &'static str,
+        /// The resourceVersion that the watch has reached.
+        observed_version: u64,
+        /// The resourceVersion that it must reach.
+        written_version: u64,
+    },
+    /// An object has changed since it was observed. A cache that lags makes this common; it is not
+    /// a defect.
+    #[error("{request} has changed since it was observed")]
+    OutOfDate {
+        /// The refused write.
+        request: String,
+    },
+    /// The API server did not answer in time.
+    #[error("no answer to {request} within {seconds} s; the API server may be overloaded or cut off")]
+    NoAnswer {
+        /// The request.
+        request: String,
+        /// The timeout.
+        seconds: u64,
+    },
+    /// The answer is too large to read.
+    #[error("{0}")]
+    UnreadableAnswer(String),
+    /// The API server refused a request or could not be reached.
+    #[error("{request} failed: {source}")]
+    Request {
+        /// The request.
+        request: String,
+        /// The answer.
+        #[source]
+        source: Box<kube::Error>,
+    },
+}
+
+impl SyncError {
+    /// Whether the next sync is likely to succeed: the caches only have to catch up.
+    pub(crate) fn is_outdated(&self) -> bool {
+        matches!(self, Self::Stale { .. } | Self::OutOfDate { .. })
+    }
+
+    /// A sync that was skipped because a cache is behind; counted.
+    pub(crate) fn stale(stale: &Stale<Resource>, metrics: &Metrics) -> Self {
+        let Stale { resource, written_version, read_version } = *stale;
+        metrics.count_stale_skip(resource.api_group(), resource.plural());
+        Self::Stale { resource: resource.plural(), observed_version: read_version, written_version }
+    }
+}
+
+impl From<RequestError> for SyncError {
+    fn from(error: RequestError) -> Self {
+        let conflict = error.is_conflict();
+        match error {
+            RequestError::Server { request, .. } if conflict => Self::OutOfDate { request },
+            RequestError::Server { request, source } => Self::Request { request, source },
+            RequestError::NoAnswer { request, seconds } => Self::NoAnswer { request, seconds },
+            RequestError::TooLarge { .. } | RequestError::TooManyPages { .. } => {
+                Self::UnreadableAnswer(error.message())
+            }
+        }
+    }
+}
+
+/// Reads an owner from the API server, so that one whose deletion the cache has not seen adopts
+/// nothing (issue 42639). Returns why it may not adopt, if it may not; `kind` is for that text.
+///
+/// # Errors
+/// If it cannot be read.
+pub(crate) async fn reason_not_to_adopt(
+    api: &ApiServer,
+    resource: Resource,
+    kind: &str,
+    owner: &Meta,
+) -> Result<Option<String>, RequestError> {
+    let fresh = api.get(resource, &owner.namespace, &owner.name).await?;
+    let text = |pointer| fresh.pointer(pointer).and_then(Value::as_str);
+    let (uid, path) = (text("/metadata/uid").unwrap_or_default(), owner.path());
+    if uid != owner.uid {
+        return Ok(Some(format!("{kind} {path} has been recreated, with UID {uid}")));
+    }
+    let deleted = text("/metadata/deletionTimestamp");
+    Ok(deleted.map(|time| format!("{kind} {path} is being deleted since {time}")))
+}
