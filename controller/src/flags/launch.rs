@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use clap::ValueEnum;
 use rollout_controller::restart::MigrationSource;
-use rollout_controller::{Address, Election, Settings};
+use rollout_controller::{Address, Election, RateLimit, Settings};
 
 use super::serving::SecureMetrics;
 
@@ -43,6 +43,15 @@ pub(crate) fn duration(text: &str) -> anyhow::Result<Duration> {
     let duration: jiff::SignedDuration = text.parse().with_context(|| "write it as 15s, 1m30s or 500ms".to_owned())?;
     ensure!(!duration.is_negative(), "it must not be below zero");
     Ok(duration.unsigned_abs())
+}
+
+/// The limit of requests that two flags set; none below zero.
+pub(crate) fn rate_limit(qps: f64, burst: u32) -> anyhow::Result<Option<RateLimit>> {
+    match qps {
+        qps if qps < 0.0 => Ok(None),
+        qps if qps > 0.0 && qps.is_finite() => Ok(Some(RateLimit { qps, burst })),
+        qps => bail!("--kube-api-qps={qps} would stop everything; give a number above zero, or -1 for no limit"),
+    }
 }
 
 /// Checks that a name can be part of a path; the server checks the rest.

@@ -14,15 +14,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 use clap::error::ErrorKind;
 use clap::{ArgAction, CommandFactory, Parser, Subcommand, ValueEnum};
 use rollout_controller::{
-    Address, Compatibility, ControllerName, Election, KubernetesMinor, RateLimit, RestartSettings, Settings,
+    Address, Compatibility, ControllerName, Election, KubernetesMinor, RestartSettings, Settings,
 };
 
 use self::checksum_key::{KeyFlags, NewKey};
-use self::launch::{LEASE_NAMESPACE, duration, namespace};
+use self::launch::{LEASE_NAMESPACE, duration, namespace, rate_limit};
 pub(crate) use self::launch::{Launch, LoggingFormat};
 use self::restart::RestartFlags;
 pub(crate) use self::serving::SecureMetrics;
@@ -188,11 +188,6 @@ impl Flags {
             CompatibilityFlag::Upstream => Compatibility::Upstream,
             CompatibilityFlag::Fixed => Compatibility::Fixed,
         };
-        let rate_limit = match self.kube_api_qps {
-            qps if qps < 0.0 => None,
-            qps if qps > 0.0 && qps.is_finite() => Some(RateLimit { qps, burst: self.kube_api_burst }),
-            qps => bail!("--kube-api-qps={qps} would stop everything; give a number above zero, or -1 for no limit"),
-        };
         Ok(Settings {
             controllers: controllers(&self.controllers).context("--controllers makes no sense")?,
             concurrent_replicaset_syncs: self.concurrent_replicaset_syncs.into(),
@@ -200,7 +195,7 @@ impl Flags {
             compatibility,
             hash: self.pod_template_hash,
             namespace: self.namespace.clone(),
-            rate_limit,
+            rate_limit: rate_limit(self.kube_api_qps, self.kube_api_burst)?,
             restart: RestartSettings { secrets: self.keys.read()?, ..RestartSettings::default() },
             resync_period: Some(self.min_resync_period).filter(|period| !period.is_zero()),
             ..Settings::default()
@@ -246,7 +241,7 @@ fn controllers(words: &[String]) -> anyhow::Result<BTreeSet<ControllerName>> {
 
 #[cfg(test)]
 mod tests {
-    use rollout_controller::MIN_RESYNC_PERIOD;
+    use rollout_controller::{MIN_RESYNC_PERIOD, RateLimit};
     use rstest::rstest;
 
     use super::*;

@@ -12,12 +12,12 @@ use clap::{ArgAction, ValueEnum};
 use rollout_controller::connect::WebhookClient;
 use rollout_controller::restart::MigrationSource;
 use rollout_controller::{
-    Address, Budget, ControllerName, Election, GroupSettings, Limit, Profile, RateLimit, ReloaderSettings,
-    RestartSettings, SecretChecksums, Settings, Webhook, WebhookFormat, WebhookUrl, Window,
+    Address, Budget, ControllerName, Election, GroupSettings, Limit, Profile, ReloaderSettings, RestartSettings,
+    SecretChecksums, Settings, Webhook, WebhookFormat, WebhookUrl, Window,
 };
 
 use super::checksum_key::KeyFlags;
-use super::launch::{LEASE_NAMESPACE, Launch, LoggingFormat, duration, namespace};
+use super::launch::{LEASE_NAMESPACE, Launch, LoggingFormat, duration, namespace, rate_limit};
 use super::reloader::{ReloaderFlags, alerts};
 use super::serving::ServingFlags;
 
@@ -177,15 +177,10 @@ impl RestartFlags {
         identity: impl FnOnce() -> String,
         environment: Option<&str>,
     ) -> anyhow::Result<Launch> {
-        let rate_limit = match self.kube_api_qps {
-            qps if qps < 0.0 => None,
-            qps if qps > 0.0 && qps.is_finite() => Some(RateLimit { qps, burst: self.kube_api_burst }),
-            qps => bail!("--kube-api-qps={qps} would stop everything; give a number above zero, or -1 for no limit"),
-        };
         let settings = Settings {
             controllers: [ControllerName::ConfigRestart].into(),
             namespace: self.namespace.clone(),
-            rate_limit,
+            rate_limit: rate_limit(self.kube_api_qps, self.kube_api_burst)?,
             restart: self.restart(environment)?,
             ..Settings::default()
         };
