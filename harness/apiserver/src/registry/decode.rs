@@ -9,7 +9,7 @@ use crate::http::body::{self, FieldValidation, object_of, strict_decoding_messag
 use crate::http::request::ResourceRequest;
 use crate::http::status_error::{ApiResult, StatusError};
 use crate::registry::state::Server;
-use crate::registry::{defaults, strategy};
+use crate::registry::{defaults, prepare};
 use crate::types::custom_kind::CustomKind;
 use crate::types::decode::{DecodedValue, decode};
 use crate::types::kinds::ResourceKind;
@@ -33,7 +33,7 @@ impl Server {
         if let Some(wrong) = rollback_revision(kind, &value).err() {
             return Err(undecodable(&kind.api_version(), kind.kind, kind.kind, &wrong));
         }
-        strategy::convert_fields(kind, &mut value);
+        prepare::convert_fields(kind, &mut value);
         defaults::fill(kind, &mut value);
         Ok(value)
     }
@@ -146,7 +146,7 @@ impl Server {
         }
         self.warn_or_reject(request, errors, undecodable)?;
         let mut value = decoded.value;
-        strategy::keep_empty_rules(request.kind, &given, &mut value);
+        prepare::keep_empty_rules(request.kind, &given, &mut value);
         Ok(value)
     }
 

@@ -15,7 +15,7 @@ use crate::http::status_error::ApiResult;
 use crate::registry::conversion::{convert_borrowed, convert_object};
 use crate::registry::decode::normalize;
 use crate::registry::defaults::entry;
-use crate::registry::strategy;
+use crate::registry::prepare;
 use crate::storage::object::StoredObject;
 use crate::types::kinds::ResourceKind;
 use crate::types::list_quantities::ListedQuantity;
@@ -48,9 +48,9 @@ pub(crate) fn update_managers(
     let before = &convert_borrowed(before, inner, request.kind);
     // The version of DaemonSets has a field that is stored as this annotation.
     if request.kind.built_in() == "DaemonSet"
-        && typed["metadata"]["annotations"][strategy::TEMPLATE_GENERATION].is_null()
+        && typed["metadata"]["annotations"][prepare::TEMPLATE_GENERATION].is_null()
     {
-        entry(&mut typed.to_mut()["metadata"], "annotations")[strategy::TEMPLATE_GENERATION] = "0".into();
+        entry(&mut typed.to_mut()["metadata"], "annotations")[prepare::TEMPLATE_GENERATION] = "0".into();
     }
     // A scale omits zero replicas.
     if request.info.subresource == "scale" && typed["spec"]["replicas"] == 0 {
@@ -75,7 +75,7 @@ fn root(kind: &ResourceKind) -> Atom<'static> {
 
 /// The converter between two versions of a kind.
 fn converter(from: &'static ResourceKind, to: &'static ResourceKind, subresource: &str) -> VersionConverter {
-    let reset = strategy::reset_fields(to, subresource);
+    let reset = prepare::reset_fields(to, subresource);
     VersionConverter { root: root(to), api_version: to.api_version(), reset, from, to, convert: convert_object }
 }
 
@@ -100,7 +100,7 @@ pub(crate) fn field_manager(request: &ResourceRequest<'_>) -> FieldManager {
         api_version: request.kind.api_version(),
         manager: request.http.manager(),
         subresource: request.info.subresource.clone(),
-        reset: strategy::reset_fields(request.kind, &request.info.subresource),
+        reset: prepare::reset_fields(request.kind, &request.info.subresource),
         converters: request
             .kind
             .other_versions()

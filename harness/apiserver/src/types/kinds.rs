@@ -178,16 +178,6 @@ impl ResourceKind {
         all.into_iter().filter(|verb| self.built_in() != "Namespace" || *verb != "deletecollection").collect()
     }
 
-    /// Whether PUT creates an absent object. Upstream: `AllowCreateOnUpdate`.
-    pub(crate) fn allows_create_on_update(&self) -> bool {
-        matches!(self.built_in(), "Event" | "Lease" | "Service" | "LimitRange")
-    }
-
-    /// Whether an update must have a resourceVersion. Upstream: `AllowUnconditionalUpdate`.
-    pub(crate) fn requires_version(&self) -> bool {
-        self.custom.is_some() || matches!(self.built_in(), "Lease" | "PodDisruptionBudget" | DEFINITION)
-    }
-
     /// Whether its watches come from the watch cache, which sends bookmarks and does not hold
     /// Events. Upstream: `DefaultWatchCacheSizes`.
     pub(crate) fn is_in_watch_cache(&self) -> bool {

@@ -151,7 +151,7 @@ impl Server {
             api_version: kind().api_version(),
             manager: "kube-apiserver".to_owned(),
             subresource: "status".to_owned(),
-            reset: crate::registry::strategy::reset_fields(kind(), "status"),
+            reset: crate::registry::prepare::reset_fields(kind(), "status"),
             time: Some(crate::clock::rfc3339(now)),
             converters: Vec::new(),
             empty: json!({}),

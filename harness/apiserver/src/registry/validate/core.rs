@@ -1,10 +1,8 @@
-//! Validates the kinds of core/v1 except pods and quotas, and Leases. Upstream:
-//! `ValidateConfigMap`, `ValidateSecret`, `ValidateNode`, `ValidateNamespaceStatusUpdate`,
-//! `ValidateLease`.
+//! Validates the kinds of core/v1 except pods and quotas. Upstream:
+//! `ValidateConfigMap`, `ValidateSecret`, `ValidateNode`, `ValidateNamespaceStatusUpdate`.
 
 use serde_json::Value;
 
-use crate::registry::validate::scalars::nonnegative;
 use crate::registry::validate::{meta, pod, quantity};
 use crate::types::field_error::FieldError;
 use crate::types::kinds::ResourceKind;
@@ -59,7 +57,7 @@ pub(crate) fn data_update(kind: &ResourceKind, new: &Value, old: &Value) -> Vec<
             }
         }
     }
-    errors.extend(meta::create(kind, &new["metadata"]));
+    errors.extend(meta::create(&new["metadata"], names::dns_subdomain, true));
     errors.extend(data(kind, new));
     errors
 }
@@ -132,14 +130,4 @@ pub(crate) fn namespace_status(new: &Value) -> Option<FieldError> {
         let why = format!("may only be '{expected}' if `deletionTimestamp` is {state}");
         FieldError::invalid("status.Phase", phase, why)
     })
-}
-
-pub(crate) fn lease(object: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    let spec = &object["spec"];
-    if let Some(seconds) = spec["leaseDurationSeconds"].as_i64().filter(|seconds| *seconds <= 0) {
-        errors.push(FieldError::invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0"));
-    }
-    nonnegative(&mut errors, spec, "spec", "leaseTransitions");
-    errors
 }

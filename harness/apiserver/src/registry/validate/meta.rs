@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::types::field_error::FieldError;
-use crate::types::kinds::ResourceKind;
 use crate::types::names;
 
 /// The size limit of all annotations of an object.
@@ -14,14 +13,13 @@ const ANNOTATIONS: usize = 256 << 10;
 /// The finalizers that need no domain.
 const FINALIZERS: [&str; 3] = ["orphan", "foregroundDeletion", "kubernetes"];
 
-pub(crate) fn create(kind: &ResourceKind, meta: &Value) -> Vec<FieldError> {
-    let mut errors = match kind.built_in() {
-        "Namespace" | "StatefulSet" | "Service" => object_meta(meta, names::dns_label),
-        // Only this rule applies to Events.
-        "Event" | "PodDisruptionBudget" => object_meta(meta, names::path_segment),
-        _ => object_meta(meta, names::dns_subdomain),
-    };
-    errors.extend(own_finalizers(kind, meta));
+/// Validates the metadata of a new object. `qualifies`: whether a finalizer must have a domain or be
+/// a standard one, which core, apps and batch require.
+pub(crate) fn create(meta: &Value, name: fn(&str) -> Vec<String>, qualifies: bool) -> Vec<FieldError> {
+    let mut errors = object_meta(meta, name);
+    if qualifies {
+        errors.extend(standard_finalizers(meta));
+    }
     errors
 }
 
@@ -66,7 +64,9 @@ pub(crate) fn custom_resource(meta: &Value) -> Vec<FieldError> {
 
 /// Validates an update of a custom resource's metadata, which upstream does twice.
 pub(crate) fn custom_resource_update(new: &Value, old: &Value) -> Vec<FieldError> {
-    metadata_updates(new, old).concat()
+    let mut errors = update_of_any_kind(new, old);
+    errors.extend(object_meta_update(new, old));
+    errors
 }
 
 /// Validates the metadata of a resource embedded at a path.
@@ -116,14 +116,6 @@ pub(crate) fn events_v1(new: &Value, old: Option<&Value>) -> Vec<FieldError> {
     errors
 }
 
-/// The finalizer rules of core and apps.
-fn own_finalizers(kind: &ResourceKind, meta: &Value) -> Vec<FieldError> {
-    match kind.built_in() {
-        "Lease" | "Event" | "PodDisruptionBudget" | "CustomResourceDefinition" => Vec::new(),
-        _ => standard_finalizers(meta),
-    }
-}
-
 fn standard_finalizers(meta: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (index, finalizer) in texts(&meta["finalizers"]).enumerate() {
@@ -135,20 +127,21 @@ fn standard_finalizers(meta: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// The errors of an update by the rules of all kinds, and by those of its kind. Upstream reports
-/// both.
-pub(crate) fn updates(kind: &ResourceKind, new: &Value, old: &Value) -> [Vec<FieldError>; 2] {
-    let [common, mut own] = metadata_updates(new, old);
-    own.extend(own_finalizers(kind, new));
-    [common, own]
+/// Validates an update of metadata by the rules of a kind, which contain those of all kinds.
+pub(crate) fn update(new: &Value, old: &Value, qualifies: bool) -> Vec<FieldError> {
+    let mut errors = object_meta_update(new, old);
+    if qualifies {
+        errors.extend(standard_finalizers(new));
+    }
+    errors
 }
 
-/// As [`updates`], without the rules of the kind; the rules for updates are part of both.
-fn metadata_updates(new: &Value, old: &Value) -> [Vec<FieldError>; 2] {
-    let own = object_meta_update(new, old);
-    let mut common = object_meta(new, names::path_segment);
-    common.extend(own.clone());
-    [common, own]
+/// Validates an update of metadata by the rules of all kinds. Upstream reports these errors besides
+/// those of the kind.
+pub(crate) fn update_of_any_kind(new: &Value, old: &Value) -> Vec<FieldError> {
+    let mut errors = object_meta(new, names::path_segment);
+    errors.extend(object_meta_update(new, old));
+    errors
 }
 
 fn object_meta_update(new: &Value, old: &Value) -> Vec<FieldError> {

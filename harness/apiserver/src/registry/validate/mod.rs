@@ -18,7 +18,7 @@ pub(crate) mod quantity;
 mod quota;
 pub(crate) mod scalars;
 mod statuses;
-mod strategies;
+pub(crate) mod strategies;
 pub(crate) mod unsupported;
 
 use serde_json::Value;
@@ -27,25 +27,40 @@ use crate::pointer::JsonPointer;
 use crate::registry::custom::checks::{
     definition_warnings, validate_definition, validate_definition_status, validate_definition_update,
 };
+use crate::registry::strategies::strategy_of;
 use crate::types::field_error::FieldError;
 use crate::types::kinds::ResourceKind;
 use crate::types::names;
 
+/// The rule for the names of a kind, and whether its finalizers must be qualified.
+fn metadata_rules(kind: &ResourceKind) -> (fn(&str) -> Vec<String>, bool) {
+    match kind.built_in() {
+        "Namespace" | "StatefulSet" | "Service" => (names::dns_label, true),
+        // Only this rule applies to Events.
+        "Event" => (names::path_segment, false),
+        "CustomResourceDefinition" => (names::dns_subdomain, false),
+        _ => (names::dns_subdomain, true),
+    }
+}
+
+fn metadata(kind: &ResourceKind, new: &Value) -> Vec<FieldError> {
+    let (name, qualifies) = metadata_rules(kind);
+    meta::create(&new["metadata"], name, qualifies)
+}
+
 /// Validates a new object.
 pub(crate) fn create(kind: &ResourceKind, new: &Value) -> Vec<FieldError> {
+    if let Some(strategy) = strategy_of(kind) {
+        return strategy.validate(new);
+    }
     if kind.built_in() == "Event" {
         let own = event::create(kind, new);
-        return if own.is_empty() { meta::create(kind, &new["metadata"]) } else { own };
-    }
-    if kind.built_in() == "PodDisruptionBudget" {
-        // As for Events, metadata is validated last, by the rules of all kinds.
-        let own = policy::budget(&new["spec"]);
-        return if own.is_empty() { meta::create(kind, &new["metadata"]) } else { own };
+        return if own.is_empty() { metadata(kind, new) } else { own };
     }
     if kind.built_in() == "CustomResourceDefinition" {
         return validate_definition(new);
     }
-    let mut errors = meta::create(kind, &new["metadata"]);
+    let mut errors = metadata(kind, new);
     match kind.built_in() {
         "Deployment" => errors.extend(apps::deployment(&new["spec"])),
         "ReplicaSet" => errors.extend(apps::replica_set(&new["spec"])),
@@ -55,7 +70,6 @@ pub(crate) fn create(kind: &ResourceKind, new: &Value) -> Vec<FieldError> {
         "ConfigMap" | "Secret" => errors.extend(core::data(kind, new)),
         "Node" => errors.extend(core::node(new, true)),
         "ResourceQuota" => errors.extend(quota::spec(&new["spec"])),
-        "Lease" => errors.extend(core::lease(new)),
         "Job" => errors.extend(batch::job(new)),
         "CronJob" => errors.extend(batch::cron_job(new, true)),
         "Service" => errors.extend(network::service(new)),
@@ -78,7 +92,12 @@ fn validate_pod(pod: &Value) -> Vec<FieldError> {
 /// Validates an update.
 pub(crate) fn update(kind: &ResourceKind, new: &Value, old: &Value) -> Vec<FieldError> {
     // Upstream validates metadata twice: for all kinds, and by the rules of each kind.
-    let [mut errors, own] = meta::updates(kind, &new["metadata"], &old["metadata"]);
+    let mut errors = meta::update_of_any_kind(&new["metadata"], &old["metadata"]);
+    if let Some(strategy) = strategy_of(kind) {
+        errors.extend(strategy.validate_update(new, old));
+        return errors;
+    }
+    let own = meta::update(&new["metadata"], &old["metadata"], metadata_rules(kind).1);
     if kind.built_in() == "Event" {
         errors.extend(event::update(kind, new, old));
         return errors;
@@ -88,11 +107,11 @@ pub(crate) fn update(kind: &ResourceKind, new: &Value, old: &Value) -> Vec<Field
         errors.extend(create(kind, new));
     }
     if kind.built_in() == "Job" {
-        errors.extend(meta::create(kind, &new["metadata"]));
+        errors.extend(metadata(kind, new));
         errors.extend(batch::job(new));
     }
     // These are validated like new objects.
-    if !matches!(kind.built_in(), "PodDisruptionBudget" | "EndpointSlice" | "LimitRange") {
+    if !matches!(kind.built_in(), "EndpointSlice" | "LimitRange") {
         errors.extend(own);
     }
     match kind.built_in() {
@@ -114,18 +133,17 @@ pub(crate) fn update(kind: &ResourceKind, new: &Value, old: &Value) -> Vec<Field
             errors.extend(apps::daemon_set(&new["spec"]));
         }
         "Pod" => {
-            errors.extend(meta::create(kind, &new["metadata"]));
+            errors.extend(metadata(kind, new));
             errors.extend(validate_pod(new));
             if new["metadata"]["annotations"] != old["metadata"]["annotations"] {
                 errors.extend(pod::annotations(&new["metadata"], "metadata.annotations"));
             }
             errors.extend(pod::update(&new["spec"], &old["spec"]));
         }
-        "ServiceAccount" => errors.extend(meta::create(kind, &new["metadata"])),
+        "ServiceAccount" => errors.extend(metadata(kind, new)),
         "ConfigMap" | "Secret" => errors.extend(core::data_update(kind, new, old)),
         "Node" => errors.extend(core::node_update(new, old)),
         "ResourceQuota" => errors.extend(quota::update(&new["spec"], &old["spec"])),
-        "Lease" => errors.extend(core::lease(new)),
         "CustomResourceDefinition" => errors.extend(validate_definition_update(new, old)),
         "CronJob" => errors.extend(batch::cron_job(new, false)),
         "Service" => {
@@ -133,17 +151,16 @@ pub(crate) fn update(kind: &ResourceKind, new: &Value, old: &Value) -> Vec<Field
             errors.extend(network::service(new));
         }
         "EndpointSlice" => {
-            errors.extend(meta::create(kind, &new["metadata"]));
+            errors.extend(metadata(kind, new));
             errors.extend(network::endpoint_slice(new, Some(old)));
         }
-        "PodDisruptionBudget" => errors.extend(policy::budget(&new["spec"])),
         "HorizontalPodAutoscaler" => errors.extend(autoscaler::spec(&new["spec"], Some(&old["spec"]))),
         "LimitRange" => {
-            errors.extend(meta::create(kind, &new["metadata"]));
+            errors.extend(metadata(kind, new));
             errors.extend(policy::limit_range(&new["spec"]));
         }
         "Ingress" => {
-            errors.extend(meta::create(kind, &new["metadata"]));
+            errors.extend(metadata(kind, new));
             errors.extend(ingress::update(new, old));
         }
         _ => {}
@@ -153,10 +170,15 @@ pub(crate) fn update(kind: &ResourceKind, new: &Value, old: &Value) -> Vec<Field
 
 /// Validates a status update.
 pub(crate) fn status(kind: &ResourceKind, new: &Value, old: &Value) -> Vec<FieldError> {
-    let [mut errors, own] = meta::updates(kind, &new["metadata"], &old["metadata"]);
+    let mut errors = meta::update_of_any_kind(&new["metadata"], &old["metadata"]);
+    if let Some(strategy) = strategy_of(kind) {
+        errors.extend(strategy.validate_status_update(new, old));
+        return errors;
+    }
+    let own = meta::update(&new["metadata"], &old["metadata"], metadata_rules(kind).1);
     // The status of a StatefulSet is validated before its metadata; for the others only the status
     // is.
-    if !matches!(kind.built_in(), "StatefulSet" | "PodDisruptionBudget" | "CronJob") {
+    if !matches!(kind.built_in(), "StatefulSet" | "CronJob") {
         errors.extend(own.clone());
     }
     match kind.built_in() {
@@ -175,12 +197,8 @@ pub(crate) fn status(kind: &ResourceKind, new: &Value, old: &Value) -> Vec<Field
         }
         "Job" => errors.extend(batch::job_status(&new["status"])),
         "CustomResourceDefinition" => errors.extend(validate_definition_status(new)),
-        "PodDisruptionBudget" => {
-            let names = ["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"];
-            errors.extend(policy::counts(&new["status"], &names));
-        }
         "HorizontalPodAutoscaler" => {
-            errors.extend(policy::counts(&new["status"], &["currentReplicas", "desiredReplicas"]));
+            errors.extend(scalars::counts(&new["status"], &["currentReplicas", "desiredReplicas"]));
         }
         "Node" => errors.extend(core::node_update(new, old)),
         "Service" => errors.extend(network::service_status(new)),
@@ -197,6 +215,9 @@ pub(crate) fn status(kind: &ResourceKind, new: &Value, old: &Value) -> Vec<Field
 
 /// The warnings for a valid object.
 pub(crate) fn warnings(kind: &ResourceKind, new: &Value, old: Option<&Value>) -> Vec<String> {
+    if let Some(strategy) = strategy_of(kind) {
+        return strategy.warnings(new, old);
+    }
     let name = new["metadata"]["name"].as_str().unwrap_or_default();
     let mut all = Vec::new();
     if old.is_none() && matches!(kind.built_in(), "Deployment" | "ReplicaSet" | "Pod") {

@@ -1,46 +1,12 @@
-//! Validates PodDisruptionBudgets and LimitRanges. Upstream: `ValidatePodDisruptionBudget`,
-//! `ValidateLimitRange`.
+//! Validates LimitRanges. Upstream: `ValidateLimitRange`.
 
 use std::cmp::Ordering;
 
 use serde_json::Value;
 
-use crate::registry::validate::scalars::nonnegative;
-use crate::registry::validate::{apps, container, quantity, strategies};
+use crate::registry::validate::{container, quantity};
 use crate::types::field_error::FieldError;
 use crate::types::names;
-
-pub(crate) fn budget(spec: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    let (least, most) = (&spec["minAvailable"], &spec["maxUnavailable"]);
-    if !least.is_null() && !most.is_null() {
-        let selector = apps::selector_text(&spec["selector"]);
-        let policy = &spec["unhealthyPodEvictionPolicy"];
-        let shown = format!(
-            "{{\"MinAvailable\":{least},\"Selector\":{selector},\"MaxUnavailable\":{most},\"UnhealthyPodEvictionPolicy\":{policy}}}"
-        );
-        errors.push(FieldError::invalid_printed("spec", shown, "minAvailable and maxUnavailable cannot be both set"));
-    }
-    for (name, value) in [("minAvailable", least), ("maxUnavailable", most)] {
-        errors.extend(strategies::int_or_percent(value, &format!("spec.{name}")));
-    }
-    if !spec["selector"].is_null() {
-        errors.extend(apps::selector_of(&spec["selector"], "spec.selector"));
-    }
-    let among = ["AlwaysAllow", "IfHealthyBudget"];
-    if let Some(policy) = spec["unhealthyPodEvictionPolicy"].as_str().filter(|policy| !among.contains(policy)) {
-        errors.push(FieldError::unsupported("spec.unhealthyPodEvictionPolicy", policy, &among));
-    }
-    errors
-}
-
-pub(crate) fn counts(status: &Value, names: &[&str]) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    for name in names {
-        nonnegative(&mut errors, status, "status", name);
-    }
-    errors
-}
 
 /// Validates a LimitRange with items for containers only.
 pub(crate) fn limit_range(spec: &Value) -> Vec<FieldError> {

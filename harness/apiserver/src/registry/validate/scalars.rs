@@ -21,3 +21,12 @@ pub(crate) fn choice(errors: &mut Vec<FieldError>, object: &Value, path: &str, n
         value => errors.push(FieldError::unsupported(&path, value, among)),
     }
 }
+
+/// Validates that counts of a status are not negative.
+pub(crate) fn counts(status: &Value, names: &[&str]) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for name in names {
+        nonnegative(&mut errors, status, "status", name);
+    }
+    errors
+}

@@ -17,7 +17,7 @@ use crate::registry::decode::{check_name, check_namespace, decode_as, normalize,
 use crate::registry::field_ownership::update_managers;
 use crate::registry::state::Server;
 use crate::registry::validate::{self, unsupported};
-use crate::registry::{defaults, strategy};
+use crate::registry::{defaults, prepare};
 use crate::storage::keys::StoreKey;
 use crate::storage::object::StoredObject;
 use crate::types::custom_kind::CustomKind;
@@ -79,7 +79,7 @@ impl Server {
             }
         }
         let shared = !generates_name && shares_labels(request, &body);
-        strategy::prepare_for_create(kind, &mut body);
+        prepare::prepare_for_create(kind, &mut body);
         if shared {
             body["metadata"]["labels"] = body["spec"]["template"]["metadata"]["labels"].clone();
         }
@@ -130,7 +130,7 @@ impl Server {
             "Service" => service_allocation::create(self, &mut body["spec"]),
             // Upstream sets defaults again when it reads from etcd.
             "Job" if !self.dry_run => defaults::labels_of_job(&mut body),
-            "EndpointSlice" => strategy::drop_empty_lists(&mut body),
+            "EndpointSlice" => prepare::drop_empty_lists(&mut body),
             _ => {}
         }
         let body = normalize(kind, body)?;
@@ -160,7 +160,7 @@ impl Server {
                 Err(_) if request.kind.built_in() == "Service" && status => {
                     Err(StatusError::unsupported("the creation of a Service by its status"))
                 }
-                Err(_) if request.kind.allows_create_on_update() && !status => {
+                Err(_) if prepare::allows_create_on_update(request.kind) && !status => {
                     if let Some(uid) = new["metadata"]["uid"].as_str().filter(|uid| !uid.is_empty()) {
                         return Err(self.uid_precondition_error(request, "", uid));
                     }
@@ -241,8 +241,8 @@ impl Server {
         errors.extend(body::unknown_fields(&decoded.unknown));
         self.warn_or_reject(request, errors, |why| error(&why))?;
         let mut new = untyped(decoded.value);
-        strategy::keep_empty_rules(kind, &patched, &mut new);
-        strategy::convert_fields(kind, &mut new);
+        prepare::keep_empty_rules(kind, &patched, &mut new);
+        prepare::convert_fields(kind, &mut new);
         defaults::fill(kind, &mut new);
         check_namespace(&mut new, kind, &request.info.namespace)?;
         check_name(&new, &request.info.name)?;
@@ -261,7 +261,7 @@ impl Server {
         let kind = request.kind.inner();
         let name = request.info.name.as_str();
         check_namespace(&mut new, kind, old.meta("namespace"))?;
-        let empty_rules = strategy::take_empty_rules(kind, &mut new);
+        let empty_rules = prepare::take_empty_rules(kind, &mut new);
         let uid = new["metadata"]["uid"].as_str().unwrap_or_default();
         // A patch applies to the current object, whatever its UID.
         let put = request.http.method == http::Method::PUT;
@@ -269,7 +269,7 @@ impl Server {
             return Err(self.uid_precondition_error(request, old.meta("uid"), uid));
         }
         match base_version(&new)? {
-            0 if kind.requires_version() => {
+            0 if prepare::requires_version(kind) => {
                 let error = FieldError::invalid("metadata.resourceVersion", 0, "must be specified for an update");
                 return Err(StatusError::invalid(kind.group, kind.plural, name, &[error]));
             }
@@ -289,12 +289,12 @@ impl Server {
         new["metadata"]["generation"] = before["metadata"]["generation"].clone();
         let given = (kind.built_in() == "EndpointSlice").then(|| new.clone());
         if kind.built_in() == "EndpointSlice" {
-            strategy::drop_empty_lists(&mut new);
+            prepare::drop_empty_lists(&mut new);
         }
         if status {
-            strategy::prepare_for_status_update(kind, &mut new, before);
+            prepare::prepare_for_status_update(kind, &mut new, before);
         } else {
-            strategy::prepare_for_update(kind, &mut new, before);
+            prepare::prepare_for_update(kind, &mut new, before);
         }
         if kind.built_in() == "Service" && !status {
             service_allocation::update(self, &mut new["spec"], &before["spec"]);

@@ -1,6 +1,19 @@
 //! Parts of objects as several columns show them.
 
+use jiff::Timestamp;
 use serde_json::Value;
+
+use crate::schema::printers::age;
+
+/// The name of an object.
+pub(crate) fn name(object: &Value) -> Value {
+    or(&object["metadata"]["name"], "").into()
+}
+
+/// The age of an object.
+pub(crate) fn age(object: &Value, now: Timestamp) -> Value {
+    age::since(&object["metadata"]["creationTimestamp"], now).into()
+}
 
 /// A string, or `absent` if it is empty or absent.
 pub(crate) fn or<'a>(value: &'a Value, absent: &'a str) -> &'a str {

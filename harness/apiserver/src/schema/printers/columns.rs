@@ -1,177 +1,47 @@
-//! The table columns of each kind: name, type, and whether only `-o wide` shows them.
+//! The columns of tables: name, type, and whether only `-o wide` shows them.
 
 use CellType::{Boolean, Date, Integer, Text};
-use serde_json::{Value, json};
 
 /// The type of the cells of a column.
 #[derive(Debug, Clone, Copy)]
-enum CellType {
+pub(crate) enum CellType {
     Text,
     Integer,
     Boolean,
     Date,
 }
 
-type BuiltInColumn = (&'static str, CellType, bool);
+/// A column of a built-in kind.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Column {
+    pub(crate) name: &'static str,
+    pub(crate) cells: CellType,
+    /// Whether only `-o wide` shows it.
+    pub(crate) wide: bool,
+}
 
-const fn narrow(name: &'static str, cells: CellType) -> BuiltInColumn {
-    (name, cells, false)
+impl Column {
+    /// The columns of a kind without columns of its own.
+    pub(crate) const DEFAULT: [Self; 2] = [NAME, Self { name: "Created At", cells: Date, wide: false }];
+}
+
+pub(crate) const fn text(name: &'static str) -> Column {
+    Column { name, cells: Text, wide: false }
+}
+
+pub(crate) const fn integer(name: &'static str) -> Column {
+    Column { name, cells: Integer, wide: false }
+}
+
+pub(crate) const fn boolean(name: &'static str) -> Column {
+    Column { name, cells: Boolean, wide: false }
 }
 
 /// A column that only `-o wide` shows.
-const fn wide(name: &'static str) -> BuiltInColumn {
-    (name, Text, true)
+pub(crate) const fn wide(name: &'static str) -> Column {
+    Column { name, cells: Text, wide: true }
 }
 
-const NAME: BuiltInColumn = narrow("Name", Text);
-const AGE: BuiltInColumn = narrow("Age", Text);
-const CONTAINERS: [BuiltInColumn; 2] = [wide("Containers"), wide("Images")];
-
-/// The columns of a kind. Upstream: `AddHandlers` of `pkg/printers/internalversion`.
-fn columns(kind: &str) -> Vec<BuiltInColumn> {
-    let own: &[BuiltInColumn] = match kind {
-        "Pod" => &[
-            narrow("Ready", Text),
-            narrow("Status", Text),
-            narrow("Restarts", Text),
-            AGE,
-            wide("IP"),
-            wide("Node"),
-            wide("Nominated Node"),
-            wide("Readiness Gates"),
-        ],
-        "Node" => &[
-            narrow("Status", Text),
-            narrow("Roles", Text),
-            AGE,
-            narrow("Version", Text),
-            wide("Internal-IP"),
-            wide("External-IP"),
-            wide("OS-Image"),
-            wide("Kernel-Version"),
-            wide("Container-Runtime"),
-        ],
-        "Namespace" => &[narrow("Status", Text), AGE],
-        // The name is the last column.
-        "Event" => {
-            return vec![
-                narrow("Last Seen", Text),
-                narrow("Type", Text),
-                narrow("Reason", Text),
-                narrow("Object", Text),
-                wide("Subobject"),
-                wide("Source"),
-                narrow("Message", Text),
-                wide("First Seen"),
-                wide("Count"),
-                wide("Name"),
-            ];
-        }
-        "ConfigMap" => &[narrow("Data", Text), AGE],
-        "Secret" => &[narrow("Type", Text), narrow("Data", Text), AGE],
-        "ServiceAccount" => &[AGE],
-        "ResourceQuota" => &[narrow("Request", Text), narrow("Limit", Text), AGE],
-        "Lease" => &[narrow("Holder", Text), AGE],
-        "Deployment" => &[
-            narrow("Ready", Text),
-            narrow("Up-to-date", Text),
-            narrow("Available", Text),
-            AGE,
-            CONTAINERS[0],
-            CONTAINERS[1],
-            wide("Selector"),
-        ],
-        "ReplicaSet" => &[
-            narrow("Desired", Integer),
-            narrow("Current", Integer),
-            narrow("Ready", Integer),
-            AGE,
-            CONTAINERS[0],
-            CONTAINERS[1],
-            wide("Selector"),
-        ],
-        "StatefulSet" => &[narrow("Ready", Text), AGE, CONTAINERS[0], CONTAINERS[1]],
-        "DaemonSet" => &[
-            narrow("Desired", Integer),
-            narrow("Current", Integer),
-            narrow("Ready", Integer),
-            narrow("Up-to-date", Integer),
-            narrow("Available", Integer),
-            narrow("Node Selector", Text),
-            AGE,
-            CONTAINERS[0],
-            CONTAINERS[1],
-            wide("Selector"),
-        ],
-        "Scale" => &[narrow("Desired", Integer), narrow("Available", Integer), AGE],
-        "ControllerRevision" => &[narrow("Controller", Text), narrow("Revision", Text), AGE],
-        "Job" => &[
-            narrow("Status", Text),
-            narrow("Completions", Text),
-            narrow("Duration", Text),
-            AGE,
-            CONTAINERS[0],
-            CONTAINERS[1],
-            wide("Selector"),
-        ],
-        "CronJob" => &[
-            narrow("Schedule", Text),
-            narrow("Timezone", Text),
-            narrow("Suspend", Boolean),
-            narrow("Active", Integer),
-            narrow("Last Schedule", Text),
-            AGE,
-            CONTAINERS[0],
-            CONTAINERS[1],
-            wide("Selector"),
-        ],
-        "PodDisruptionBudget" => &[
-            narrow("Min Available", Text),
-            narrow("Max Unavailable", Text),
-            narrow("Allowed Disruptions", Integer),
-            AGE,
-        ],
-        "HorizontalPodAutoscaler" => &[
-            narrow("Reference", Text),
-            narrow("Targets", Text),
-            narrow("MinPods", Text),
-            narrow("MaxPods", Text),
-            narrow("Replicas", Text),
-            AGE,
-        ],
-        "Service" => &[
-            narrow("Type", Text),
-            narrow("Cluster-IP", Text),
-            narrow("External-IP", Text),
-            narrow("Port(s)", Text),
-            AGE,
-            wide("Selector"),
-        ],
-        "Ingress" => {
-            &[narrow("Class", Text), narrow("Hosts", Text), narrow("Address", Text), narrow("Ports", Text), AGE]
-        }
-        "EndpointSlice" => &[narrow("AddressType", Text), narrow("Ports", Text), narrow("Endpoints", Text), AGE],
-        _ => &[narrow("Created At", Date)],
-    };
-    [&[NAME], own].concat()
-}
-
-/// Whether a kind has only the default columns.
-pub(crate) fn is_default(kind: &str) -> bool {
-    columns(kind).last().is_some_and(|(name, ..)| *name == "Created At")
-}
-
-/// The column definitions of a table.
-pub(crate) fn of(kind: &str) -> Value {
-    let column = |(name, cells, wide): BuiltInColumn| {
-        let cells = match cells {
-            Text => "string",
-            Integer => "integer",
-            Boolean => "boolean",
-            Date => "date",
-        };
-        let format = if name == "Name" && kind != "Scale" { "name" } else { "" };
-        json!({"name": name, "type": cells, "format": format, "description": "", "priority": i32::from(wide)})
-    };
-    columns(kind).into_iter().map(column).collect()
-}
+pub(crate) const NAME: Column = text("Name");
+pub(crate) const AGE: Column = text("Age");
+pub(crate) const CONTAINERS: [Column; 2] = [wide("Containers"), wide("Images")];

@@ -20,11 +20,6 @@ pub(crate) fn secret(secret: &Value, age: &str) -> Vec<Value> {
     vec![or(&secret["type"], "").into(), count(&secret["data"]).into(), age.into()]
 }
 
-/// Upstream: `printLease`.
-pub(crate) fn lease(lease: &Value, age: &str) -> Vec<Value> {
-    vec![or(&lease["spec"]["holderIdentity"], "").into(), age.into()]
-}
-
 /// Upstream: `printResourceQuota`.
 pub(crate) fn quota(quota: &Value, age: &str) -> Vec<Value> {
     let (mut requests, mut limits) = (Vec::new(), Vec::new());

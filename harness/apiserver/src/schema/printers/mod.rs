@@ -7,14 +7,15 @@
 //!
 //! Upstream: `pkg/printers/internalversion` and `asTable` of `endpoints/handlers`.
 
-mod age;
+pub(crate) mod age;
 pub(crate) mod cells;
-mod columns;
+pub(crate) mod columns;
 mod core;
 mod custom;
 mod nodes;
 mod pods;
 mod services;
+mod tables;
 mod workloads;
 
 use jiff::Timestamp;
@@ -23,6 +24,7 @@ use serde_json::{Value, json};
 use crate::http::media_types::Include;
 use crate::registry::autoscaling;
 use crate::registry::events::conversion as events;
+use crate::registry::strategies;
 use crate::types::kinds::ResourceKind;
 
 /// The options of a table.
@@ -49,7 +51,7 @@ pub(crate) fn table(value: &Value, kind: Option<&'static ResourceKind>, options:
     };
     let rows: Vec<Value> = objects.iter().map(|object| row(&of, object, options)).collect();
     // The default printer encodes an empty list of rows as null.
-    let none = rows.is_empty() && of.columns.is_none() && columns::is_default(of.kind);
+    let none = rows.is_empty() && of.columns.is_none() && tables::is_default(of.kind);
     let rows = if none { Value::Null } else { rows.into() };
     let mut meta = json!({"resourceVersion": value["metadata"]["resourceVersion"].as_str().unwrap_or_default()});
     for name in ["continue", "remainingItemCount"] {
@@ -85,7 +87,7 @@ pub(crate) struct TablePrinter<'a> {
 
 impl TablePrinter<'_> {
     fn headers(&self) -> Value {
-        self.columns.as_ref().map_or_else(|| columns::of(self.kind), |columns| custom::headers(columns))
+        self.columns.as_ref().map_or_else(|| tables::of(self.kind), |columns| custom::headers(columns))
     }
 
     fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
@@ -130,6 +132,9 @@ pub(crate) fn row(of: &TablePrinter<'_>, object: &Value, options: TableOptions<'
 
 /// The cells of an object, including those of wide columns.
 fn cells(kind: &str, object: &Value, now: Timestamp) -> Vec<Value> {
+    if let Some(strategy) = strategies::by_name(kind) {
+        return strategy.cells(object, now);
+    }
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
     let age = age::since(&object["metadata"]["creationTimestamp"], now);
     let mut cells = vec![name.into()];
@@ -143,7 +148,6 @@ fn cells(kind: &str, object: &Value, now: Timestamp) -> Vec<Value> {
         "Secret" => cells.extend(core::secret(object, &age)),
         "ServiceAccount" => cells.push(age.into()),
         "ResourceQuota" => cells.extend(core::quota(object, &age)),
-        "Lease" => cells.extend(core::lease(object, &age)),
         "Deployment" => cells.extend(workloads::deployment(object, &age)),
         "ReplicaSet" => cells.extend(workloads::replica_set(object, &age)),
         "StatefulSet" => cells.extend(workloads::stateful_set(object, &age)),
@@ -152,7 +156,6 @@ fn cells(kind: &str, object: &Value, now: Timestamp) -> Vec<Value> {
         "ControllerRevision" => cells.extend(workloads::revision(object, &age)),
         "Job" => cells.extend(workloads::job(object, &age, now)),
         "CronJob" => cells.extend(workloads::cron_job(object, &age, now)),
-        "PodDisruptionBudget" => cells.extend(workloads::disruption_budget(object, &age)),
         "HorizontalPodAutoscaler" => cells.extend(workloads::autoscaler(object, &age)),
         "Service" => cells.extend(services::service(object, &age)),
         "EndpointSlice" => cells.extend(services::endpoint_slice(object, &age)),

@@ -36,7 +36,7 @@ fn formats_ages_as_kubectl_does(#[case] seconds: i64, #[case] expected: &str) {
 #[test]
 fn every_kind_has_a_cell_for_each_column() {
     for kind in crate::types::kinds::KINDS.iter().map(|kind| kind.kind).chain(["Scale", "Job", "CronJob", "Service"]) {
-        let headers = columns::of(kind);
+        let headers = tables::of(kind);
         assert_eq!(
             cells(kind, &json!({"metadata": {"name": "a"}}), Timestamp::UNIX_EPOCH).len(),
             headers.as_array().unwrap().len(),

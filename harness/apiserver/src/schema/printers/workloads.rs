@@ -146,19 +146,6 @@ pub(crate) fn cron_job(object: &Value, age: &str, now: Timestamp) -> Vec<Value> 
     cells
 }
 
-/// Upstream: `printPodDisruptionBudget`.
-pub(crate) fn disruption_budget(object: &Value, age: &str) -> Vec<Value> {
-    let bound = |name: &str| -> Value {
-        match &object["spec"][name] {
-            Value::Null => "N/A".into(),
-            Value::String(text) => text.as_str().into(),
-            number => number.to_string().into(),
-        }
-    };
-    let allowed = number(&object["status"]["disruptionsAllowed"]);
-    vec![bound("minAvailable"), bound("maxUnavailable"), allowed.into(), age.into()]
-}
-
 /// Upstream: `printHorizontalPodAutoscaler`.
 pub(crate) fn autoscaler(object: &Value, age: &str) -> Vec<Value> {
     let (spec, status) = (&object["spec"], &object["status"]);

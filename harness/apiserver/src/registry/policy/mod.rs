@@ -1,0 +1,3 @@
+//! The group `policy`.
+
+pub(crate) mod pod_disruption_budget;

@@ -1,0 +1,373 @@
+//! The fields that the server sets itself before a write. Upstream: `BeforeCreate` and
+//! `BeforeUpdate` of `registry/rest`.
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::{Value, json};
+
+use crate::registry::autoscaling;
+use crate::registry::defaults::entry;
+use crate::registry::resource_list::{ResourceList, add, amounts};
+use crate::registry::strategies::strategy_of;
+use crate::registry::validate::batch::LABELS;
+use crate::types::kinds::{AUTOSCALER, DEFINITION, ResourceKind};
+
+/// Whether the generation of a kind counts changes of its spec.
+fn has_generation(kind: &ResourceKind) -> bool {
+    if let Some(strategy) = strategy_of(kind) {
+        return strategy.has_generation();
+    }
+    matches!(
+        kind.built_in(),
+        "Deployment"
+            | "ReplicaSet"
+            | "StatefulSet"
+            | "DaemonSet"
+            | "Pod"
+            | "Job"
+            | "CronJob"
+            | "EndpointSlice"
+            | "Ingress"
+            | "CustomResourceDefinition"
+    )
+}
+
+/// The fields that the server resets after a write of the object or a subresource, so that no
+/// manager owns them. Upstream: `GetResetFields`.
+pub(crate) fn reset_fields(kind: &ResourceKind, subresource: &str) -> &'static [&'static [&'static str]] {
+    if let Some(custom) = kind.custom {
+        return match subresource {
+            "status" => &[&["metadata"], &["spec"]],
+            _ if custom.status => &[&["status"]],
+            _ => &[],
+        };
+    }
+    if let Some(strategy) = strategy_of(kind) {
+        return strategy.reset_fields(subresource);
+    }
+    match (kind.built_in(), subresource) {
+        ("ConfigMap" | "Secret" | "Event" | "ServiceAccount" | "EndpointSlice" | "LimitRange", _) => &[],
+        ("Deployment", "status") => &[&["spec"], &["metadata", "labels"]],
+        ("Pod", "status") => &[&["spec"], &["metadata", "deletionTimestamp"], &["metadata", "ownerReferences"]],
+        (_, "status") => &[&["spec"]],
+        _ => &[&["status"]],
+    }
+}
+
+/// Converts fields that are stored as others: a Secret's `stringData`, a node's `podCIDR`.
+/// Annotations of an autoscaler that stand for fields of v2 are dropped.
+pub(crate) fn convert_fields(kind: &ResourceKind, body: &mut Value) {
+    if let Some(strategy) = strategy_of(kind) {
+        strategy.convert_fields(body);
+    }
+    if kind.built_in() == "HorizontalPodAutoscaler" && !kind.is_v1_autoscaler() {
+        autoscaling::drop_field_annotations(body);
+    }
+    if kind.built_in() == "Node" {
+        // `podCIDR` is the first of `podCIDRs`.
+        let first = body["spec"]["podCIDR"].as_str().unwrap_or_default().to_owned();
+        let all = body["spec"]["podCIDRs"].as_array().cloned().unwrap_or_default();
+        if !first.is_empty() && all.first().is_none_or(|one| *one != first) {
+            body["spec"]["podCIDRs"] = json!([first]);
+        }
+    }
+    if kind.built_in() != "Secret" {
+        return;
+    }
+    let plain = body.as_object_mut().and_then(|body| body.remove("stringData"));
+    for (key, text) in plain.as_ref().and_then(Value::as_object).into_iter().flatten() {
+        entry(body, "data")[key] = BASE64_STANDARD.encode(text.as_str().unwrap_or_default()).into();
+    }
+}
+
+/// The annotation of a DaemonSet with the generation of its template.
+pub(crate) const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
+
+/// Counts changes of the template of a DaemonSet; clients cannot set the annotation.
+fn count_templates(body: &mut Value, old: Option<&Value>) {
+    const ANNOTATION: &str = TEMPLATE_GENERATION;
+    let count = match old {
+        None => 1,
+        Some(old) => {
+            let before = old["metadata"]["annotations"][ANNOTATION]
+                .as_str()
+                .and_then(|text| text.parse::<i64>().ok())
+                .unwrap_or(1);
+            before + i64::from(body["spec"]["template"] != old["spec"]["template"])
+        }
+    };
+    entry(&mut body["metadata"], "annotations")[ANNOTATION] = count.to_string().into();
+}
+
+/// Prepares a new object: only the server sets its status and generation.
+pub(crate) fn prepare_for_create(kind: &ResourceKind, body: &mut Value) {
+    if has_generation(kind) || kind.custom.is_some() {
+        body["metadata"]["generation"] = 1.into();
+    }
+    if kind.custom.is_some_and(|custom| custom.status) {
+        body.as_object_mut().and_then(|body| body.remove("status"));
+    }
+    if let Some(strategy) = strategy_of(kind) {
+        strategy.prepare_for_create(body);
+    }
+    match kind.built_in() {
+        "Deployment" => body["status"] = json!({}),
+        "ReplicaSet" => body["status"] = json!({"replicas": 0}),
+        "StatefulSet" => body["status"] = json!({"replicas": 0, "availableReplicas": 0}),
+        "DaemonSet" => {
+            count_templates(body, None);
+            body["status"] = json!({"currentNumberScheduled": 0, "numberMisscheduled": 0, "desiredNumberScheduled": 0, "numberReady": 0});
+        }
+        "Pod" => {
+            if body["spec"]["terminationGracePeriodSeconds"].as_i64().is_some_and(|grace| grace < 0) {
+                body["spec"]["terminationGracePeriodSeconds"] = 1.into();
+            }
+            body["status"] = json!({"phase": "Pending", "qosClass": qos_class(&body["spec"])});
+        }
+        "Job" => {
+            generate_selector(body);
+            body["status"] = json!({});
+        }
+        "ResourceQuota" | "CronJob" | "Service" | "HorizontalPodAutoscaler" | "Ingress" => {
+            body["status"] = json!({});
+        }
+        "CustomResourceDefinition" => {
+            body["status"] = json!({"storedVersions": stored_versions(&body["spec"], &Value::Null)});
+        }
+        "Namespace" => {
+            body["status"] = json!({"phase": "Active"});
+            let finalizers = entry(body, "spec");
+            let mut names = finalizers["finalizers"].as_array().cloned().unwrap_or_default();
+            if !names.contains(&json!("kubernetes")) {
+                names.push(json!("kubernetes"));
+            }
+            finalizers["finalizers"] = Value::Array(names);
+        }
+        _ => {}
+    }
+}
+
+/// Generates the selector of a Job by its UID, unless the Job has its own.
+fn generate_selector(body: &mut Value) {
+    if body["spec"]["manualSelector"] == true {
+        return;
+    }
+    let meta = body["metadata"].clone();
+    let labels = entry(entry(&mut body["spec"]["template"], "metadata"), "labels");
+    for (label, of) in LABELS {
+        if labels[label].is_null() {
+            labels[label] = meta[of].clone();
+        }
+    }
+    let selected = entry(entry(&mut body["spec"], "selector"), "matchLabels");
+    let (label, of) = LABELS[2];
+    if selected[label].is_null() {
+        selected[label] = meta[of].clone();
+    }
+}
+
+fn next_generation(new: &mut Value, old: &Value) {
+    let generation = old["metadata"]["generation"].as_i64().unwrap_or(0);
+    new["metadata"]["generation"] = (generation + 1).into();
+}
+
+/// Prepares an update: the status is kept, and the generation counts changes of the spec.
+pub(crate) fn prepare_for_update(kind: &ResourceKind, new: &mut Value, old: &Value) {
+    if let Some(custom) = kind.custom {
+        if custom.status {
+            keep(new, old, "status");
+        }
+        if without_metadata(new) != without_metadata(old) {
+            next_generation(new, old);
+        }
+        return;
+    }
+    if old.get("status").is_some() || new.get("status").is_some() {
+        keep(new, old, "status");
+    }
+    if let Some(strategy) = strategy_of(kind) {
+        strategy.prepare_for_update(new, old);
+        if strategy.has_generation() && strategy.changes_generation(new, old) {
+            next_generation(new, old);
+        }
+        return;
+    }
+    if kind.built_in() == "CustomResourceDefinition" {
+        new["status"]["storedVersions"] = stored_versions(&new["spec"], &old["status"]["storedVersions"]);
+    }
+    if kind.built_in() == "Namespace" {
+        new["spec"]["finalizers"] = old["spec"]["finalizers"].clone();
+    }
+    if kind.built_in() == "DaemonSet" {
+        count_templates(new, Some(old));
+    }
+    if has_generation(kind) {
+        let annotated =
+            kind.built_in() == "Deployment" && new["metadata"]["annotations"] != old["metadata"]["annotations"];
+        let slice = kind.built_in() == "EndpointSlice"
+            && (without_metadata(new) != without_metadata(old)
+                || new["metadata"]["labels"] != old["metadata"]["labels"]);
+        if new["spec"] != old["spec"] || annotated || slice {
+            next_generation(new, old);
+        }
+    }
+}
+
+/// Drops empty lists of an EndpointSlice, which etcd does not preserve.
+pub(crate) fn drop_empty_lists(body: &mut Value) {
+    for name in ["endpoints", "ports"] {
+        if body[name].as_array().is_some_and(Vec::is_empty) {
+            body[name] = Value::Null;
+        }
+    }
+}
+
+/// Restores an Ingress's empty list of rules after decoding: it is not stored, but upstream's
+/// errors show it, and null if there was no list. Does the same for an autoscaler's empty list of
+/// policies.
+pub(crate) fn keep_empty_rules(kind: &ResourceKind, given: &Value, read: &mut Value) {
+    if has_empty_rules(kind, given) {
+        read["spec"]["rules"] = json!([]);
+    }
+    // An empty list of policies differs from an absent one: it gets no defaults.
+    for direction in ["scaleUp", "scaleDown"].into_iter().filter(|_| kind.built_in() == AUTOSCALER) {
+        let policies = |body: &Value| body["spec"]["behavior"][direction]["policies"].clone();
+        if policies(given).as_array().is_some_and(Vec::is_empty) {
+            read["spec"]["behavior"][direction]["policies"] = json!([]);
+        }
+    }
+}
+
+/// Whether an Ingress has an empty list of rules.
+pub(crate) fn has_empty_rules(kind: &ResourceKind, body: &Value) -> bool {
+    kind.built_in() == "Ingress" && body["spec"]["rules"].as_array().is_some_and(Vec::is_empty)
+}
+
+/// Removes an empty list of rules from an Ingress; returns whether there was one.
+pub(crate) fn take_empty_rules(kind: &ResourceKind, body: &mut Value) -> bool {
+    let empty = has_empty_rules(kind, body);
+    if empty {
+        body["spec"].as_object_mut().and_then(|spec| spec.remove("rules"));
+    }
+    empty
+}
+
+/// A custom resource without its metadata.
+fn without_metadata(body: &Value) -> Value {
+    let mut body = body.clone();
+    body.as_object_mut().and_then(|body| body.remove("metadata"));
+    body
+}
+
+/// The versions in which objects of a definition may be stored.
+fn stored_versions(spec: &Value, before: &Value) -> Value {
+    let mut all = before.as_array().cloned().unwrap_or_default();
+    let stored = spec["versions"].as_array().into_iter().flatten().find(|version| version["storage"] == true);
+    if let Some(name) = stored.map(|version| version["name"].clone()).filter(|name| !all.contains(name)) {
+        all.push(name);
+    }
+    Value::Array(all)
+}
+
+/// Prepares a status update: all other fields are kept, with few exceptions.
+pub(crate) fn prepare_for_status_update(kind: &ResourceKind, new: &mut Value, old: &Value) {
+    if kind.custom.is_some() {
+        let status = new.get("status").cloned();
+        let version = new["metadata"]["resourceVersion"].clone();
+        *new = old.clone();
+        new["metadata"]["resourceVersion"] = version;
+        match (new.as_object_mut(), status) {
+            (Some(fields), Some(status)) => drop(fields.insert("status".to_owned(), status)),
+            (Some(fields), None) => drop(fields.remove("status")),
+            (None, _) => {}
+        }
+        return;
+    }
+    keep(new, old, "spec");
+    if let Some(strategy) = strategy_of(kind) {
+        strategy.prepare_for_status_update(new, old);
+    }
+    match kind.built_in() {
+        "DaemonSet" => count_templates(new, Some(old)),
+        // Decoded definitions have a default for these.
+        "CustomResourceDefinition" if new["status"]["storedVersions"].as_array().is_none_or(Vec::is_empty) => {
+            new["status"]["storedVersions"] = stored_versions(&old["spec"], &Value::Null);
+        }
+        // Annotations are written too: the Deployment controller sets the revision that way.
+        "Deployment" => keep_meta(new, old, "labels"),
+        "Pod" => {
+            keep_meta(new, old, "deletionTimestamp");
+            keep_meta(new, old, "ownerReferences");
+            if new["status"].get("qosClass").is_none() {
+                keep_in(&mut new["status"], &old["status"], "qosClass");
+            }
+            if new["status"].get("observedGeneration").is_none() {
+                keep_in(&mut new["status"], &old["status"], "observedGeneration");
+            }
+        }
+        _ => {}
+    }
+}
+
+fn keep(new: &mut Value, old: &Value, name: &str) {
+    keep_in(new, old, name);
+}
+
+fn keep_meta(new: &mut Value, old: &Value, name: &str) {
+    keep_in(&mut new["metadata"], &old["metadata"], name);
+}
+
+fn keep_in(new: &mut Value, old: &Value, name: &str) {
+    if let Value::Object(fields) = new {
+        match old.get(name) {
+            Some(value) => fields.insert(name.to_owned(), value.clone()),
+            None => fields.remove(name),
+        };
+    }
+}
+
+/// The QoS class of a pod. Upstream: `ComputePodQOS`.
+fn qos_class(spec: &Value) -> &'static str {
+    let containers =
+        ["containers", "initContainers"].into_iter().flat_map(|list| spec[list].as_array().into_iter().flatten());
+    // Pod-level resources take precedence over those of containers.
+    let all: Vec<&Value> = match &spec["resources"] {
+        Value::Null => containers.map(|container| &container["resources"]).collect(),
+        own => vec![own],
+    };
+    let counted = |field: &str| -> Vec<ResourceList> {
+        let of = |resources: &&Value| {
+            let mut counted = amounts(&resources[field]);
+            counted.retain(|name, amount| matches!(name.as_str(), "cpu" | "memory") && amount.is_positive());
+            counted
+        };
+        all.iter().map(of).collect()
+    };
+    let (requests, limits) = (counted("requests"), counted("limits"));
+    let sum = |all: &[ResourceList]| {
+        let mut sum = ResourceList::new();
+        all.iter().for_each(|one| add(&mut sum, one));
+        sum
+    };
+    if requests.iter().chain(&limits).all(ResourceList::is_empty) {
+        return "BestEffort";
+    }
+    let full = limits.iter().all(|one| one.len() == 2) && sum(&requests) == sum(&limits);
+    if full { "Guaranteed" } else { "Burstable" }
+}
+
+/// Whether PUT creates an absent object. Upstream: `AllowCreateOnUpdate`.
+pub(crate) fn allows_create_on_update(kind: &ResourceKind) -> bool {
+    strategy_of(kind).map_or_else(
+        || matches!(kind.built_in(), "Event" | "Service" | "LimitRange"),
+        |strategy| strategy.allow_create_on_update(),
+    )
+}
+
+/// Whether an update must have a resourceVersion. Upstream: `AllowUnconditionalUpdate`.
+pub(crate) fn requires_version(kind: &ResourceKind) -> bool {
+    strategy_of(kind).map_or_else(
+        || kind.custom.is_some() || kind.built_in() == DEFINITION,
+        |strategy| !strategy.allow_unconditional_update(),
+    )
+}

@@ -1,0 +1,156 @@
+//! The columns of the kinds that have no strategy.
+
+use serde_json::{Value, json};
+
+use crate::registry::strategies;
+use crate::schema::printers::columns::CellType::{self, Boolean, Date, Integer, Text};
+use crate::schema::printers::columns::{AGE, CONTAINERS, Column, NAME, wide};
+
+const fn narrow(name: &'static str, cells: CellType) -> Column {
+    Column { name, cells, wide: false }
+}
+
+/// The columns of a kind. Upstream: `AddHandlers` of `pkg/printers/internalversion`.
+fn columns(kind: &str) -> Vec<Column> {
+    if let Some(strategy) = strategies::by_name(kind) {
+        return strategy.columns().to_vec();
+    }
+    let own: &[Column] = match kind {
+        "Pod" => &[
+            narrow("Ready", Text),
+            narrow("Status", Text),
+            narrow("Restarts", Text),
+            AGE,
+            wide("IP"),
+            wide("Node"),
+            wide("Nominated Node"),
+            wide("Readiness Gates"),
+        ],
+        "Node" => &[
+            narrow("Status", Text),
+            narrow("Roles", Text),
+            AGE,
+            narrow("Version", Text),
+            wide("Internal-IP"),
+            wide("External-IP"),
+            wide("OS-Image"),
+            wide("Kernel-Version"),
+            wide("Container-Runtime"),
+        ],
+        "Namespace" => &[narrow("Status", Text), AGE],
+        // The name is the last column.
+        "Event" => {
+            return vec![
+                narrow("Last Seen", Text),
+                narrow("Type", Text),
+                narrow("Reason", Text),
+                narrow("Object", Text),
+                wide("Subobject"),
+                wide("Source"),
+                narrow("Message", Text),
+                wide("First Seen"),
+                wide("Count"),
+                wide("Name"),
+            ];
+        }
+        "ConfigMap" => &[narrow("Data", Text), AGE],
+        "Secret" => &[narrow("Type", Text), narrow("Data", Text), AGE],
+        "ServiceAccount" => &[AGE],
+        "ResourceQuota" => &[narrow("Request", Text), narrow("Limit", Text), AGE],
+        "Deployment" => &[
+            narrow("Ready", Text),
+            narrow("Up-to-date", Text),
+            narrow("Available", Text),
+            AGE,
+            CONTAINERS[0],
+            CONTAINERS[1],
+            wide("Selector"),
+        ],
+        "ReplicaSet" => &[
+            narrow("Desired", Integer),
+            narrow("Current", Integer),
+            narrow("Ready", Integer),
+            AGE,
+            CONTAINERS[0],
+            CONTAINERS[1],
+            wide("Selector"),
+        ],
+        "StatefulSet" => &[narrow("Ready", Text), AGE, CONTAINERS[0], CONTAINERS[1]],
+        "DaemonSet" => &[
+            narrow("Desired", Integer),
+            narrow("Current", Integer),
+            narrow("Ready", Integer),
+            narrow("Up-to-date", Integer),
+            narrow("Available", Integer),
+            narrow("Node Selector", Text),
+            AGE,
+            CONTAINERS[0],
+            CONTAINERS[1],
+            wide("Selector"),
+        ],
+        "Scale" => &[narrow("Desired", Integer), narrow("Available", Integer), AGE],
+        "ControllerRevision" => &[narrow("Controller", Text), narrow("Revision", Text), AGE],
+        "Job" => &[
+            narrow("Status", Text),
+            narrow("Completions", Text),
+            narrow("Duration", Text),
+            AGE,
+            CONTAINERS[0],
+            CONTAINERS[1],
+            wide("Selector"),
+        ],
+        "CronJob" => &[
+            narrow("Schedule", Text),
+            narrow("Timezone", Text),
+            narrow("Suspend", Boolean),
+            narrow("Active", Integer),
+            narrow("Last Schedule", Text),
+            AGE,
+            CONTAINERS[0],
+            CONTAINERS[1],
+            wide("Selector"),
+        ],
+        "HorizontalPodAutoscaler" => &[
+            narrow("Reference", Text),
+            narrow("Targets", Text),
+            narrow("MinPods", Text),
+            narrow("MaxPods", Text),
+            narrow("Replicas", Text),
+            AGE,
+        ],
+        "Service" => &[
+            narrow("Type", Text),
+            narrow("Cluster-IP", Text),
+            narrow("External-IP", Text),
+            narrow("Port(s)", Text),
+            AGE,
+            wide("Selector"),
+        ],
+        "Ingress" => {
+            &[narrow("Class", Text), narrow("Hosts", Text), narrow("Address", Text), narrow("Ports", Text), AGE]
+        }
+        "EndpointSlice" => &[narrow("AddressType", Text), narrow("Ports", Text), narrow("Endpoints", Text), AGE],
+        _ => &[narrow("Created At", Date)],
+    };
+    [&[NAME], own].concat()
+}
+
+/// Whether a kind has only the default columns.
+pub(crate) fn is_default(kind: &str) -> bool {
+    columns(kind).last().is_some_and(|column| column.name == "Created At")
+}
+
+/// The column definitions of a table.
+pub(crate) fn of(kind: &str) -> Value {
+    let column = |Column { name, cells, wide }: Column| {
+        let cells = match cells {
+            Text => "string",
+            Integer => "integer",
+            Boolean => "boolean",
+            Date => "date",
+        };
+        let format = if name == "Name" && kind != "Scale" { "name" } else { "" };
+        json!({"name": name, "type": cells, "format": format, "description": "", "priority": i32::from(wide)})
+    };
+    columns(kind).into_iter().map(column).collect()
+}
