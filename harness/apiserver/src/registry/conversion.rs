@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::registry::events::conversion as events;
-use crate::registry::{autoscaling, defaults};
+use crate::registry::{autoscaling, prepare};
 use crate::storage::object::StoredObject;
 use crate::types::kinds::{AUTOSCALER, ResourceKind};
 
@@ -52,7 +52,7 @@ impl StoredObject {
         }
         // Autoscalers are stored without defaults; objects read from etcd get them.
         let mut body = self.body.clone();
-        defaults::fill(self.kind, &mut body);
+        prepare::set_defaults(self.kind, &mut body);
         Self::of(self.kind, body, self.managers.clone(), self.version).convert_to(kind)
     }
 

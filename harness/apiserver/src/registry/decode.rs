@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use crate::http::body::{self, FieldValidation, object_of, strict_decoding_message, unregistered};
 use crate::http::request::ResourceRequest;
 use crate::http::status_error::{ApiResult, StatusError};
+use crate::registry::prepare;
 use crate::registry::state::Server;
-use crate::registry::{defaults, prepare};
 use crate::types::custom_kind::CustomKind;
 use crate::types::decode::{DecodedValue, decode};
 use crate::types::kinds::ResourceKind;
@@ -34,7 +34,7 @@ impl Server {
             return Err(undecodable(&kind.api_version(), kind.kind, kind.kind, &wrong));
         }
         prepare::convert_fields(kind, &mut value);
-        defaults::fill(kind, &mut value);
+        prepare::set_defaults(kind, &mut value);
         Ok(value)
     }
 

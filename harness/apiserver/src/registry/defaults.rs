@@ -4,131 +4,9 @@ use serde_json::{Map, Value, json};
 
 use crate::pointer::JsonPointer;
 use crate::registry::resource_list::default_requests;
-use crate::types::kinds::ResourceKind;
-
-/// Sets the defaults of an object.
-pub(crate) fn fill(kind: &ResourceKind, body: &mut Value) {
-    if let Some(custom) = kind.custom {
-        custom.fill(body);
-        return;
-    }
-    match kind.built_in() {
-        "Deployment" => {
-            spec(body, &json!({"replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600}));
-            let strategy = entry(&mut body["spec"], "strategy");
-            set(strategy, "type", json!("RollingUpdate"));
-            if strategy["type"] == "RollingUpdate" {
-                let rolling = entry(strategy, "rollingUpdate");
-                set(rolling, "maxUnavailable", json!("25%"));
-                set(rolling, "maxSurge", json!("25%"));
-            }
-            pod_spec(&mut body["spec"]["template"]["spec"]);
-        }
-        "ReplicaSet" => {
-            spec(body, &json!({"replicas": 1}));
-            pod_spec(&mut body["spec"]["template"]["spec"]);
-        }
-        "StatefulSet" => {
-            spec(body, &json!({"replicas": 1, "revisionHistoryLimit": 10, "podManagementPolicy": "OrderedReady"}));
-            let retention = entry(&mut body["spec"], "persistentVolumeClaimRetentionPolicy");
-            set(retention, "whenDeleted", json!("Retain"));
-            set(retention, "whenScaled", json!("Retain"));
-            let strategy = entry(&mut body["spec"], "updateStrategy");
-            if strategy.get("type").is_none() {
-                set(strategy, "type", json!("RollingUpdate"));
-                entry(strategy, "rollingUpdate");
-            }
-            if strategy["type"] == "RollingUpdate"
-                && let Some(rolling) = strategy.get_mut("rollingUpdate")
-            {
-                set(rolling, "partition", json!(0));
-            }
-            pod_spec(&mut body["spec"]["template"]["spec"]);
-        }
-        "DaemonSet" => {
-            spec(body, &json!({"revisionHistoryLimit": 10}));
-            let strategy = entry(&mut body["spec"], "updateStrategy");
-            set(strategy, "type", json!("RollingUpdate"));
-            if strategy["type"] == "RollingUpdate" {
-                let rolling = entry(strategy, "rollingUpdate");
-                set(rolling, "maxUnavailable", json!(1));
-                set(rolling, "maxSurge", json!(0));
-            } else if let Some(rolling) = strategy.get_mut("rollingUpdate") {
-                // Upstream's internal type has no pointers here, so absent values become 0.
-                set(rolling, "maxUnavailable", json!(0));
-                set(rolling, "maxSurge", json!(0));
-            }
-            pod_spec(&mut body["spec"]["template"]["spec"]);
-        }
-        "Pod" => {
-            let spec = entry(body, "spec");
-            pod_spec(spec);
-            set(spec, "enableServiceLinks", json!(true));
-            for list in ["containers", "initContainers"] {
-                for container in items(spec, list) {
-                    requests_from_limits(container);
-                }
-            }
-            requests_of_pod(body);
-        }
-        "Namespace" => {
-            let name = body["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-            if !name.is_empty() {
-                entry(&mut body["metadata"], "labels")["kubernetes.io/metadata.name"] = name.into();
-            }
-            set(entry(body, "status"), "phase", json!("Active"));
-        }
-        "Node" => {
-            if let Some(capacity) = body["status"].get("capacity").cloned() {
-                set(&mut body["status"], "allocatable", capacity);
-            }
-        }
-        "Secret" => set(body, "type", json!("Opaque")),
-        "Job" => job(body),
-        "CronJob" => {
-            let defaults = json!({"concurrencyPolicy": "Allow", "suspend": false, "successfulJobsHistoryLimit": 3,
-                "failedJobsHistoryLimit": 1});
-            spec(body, &defaults);
-            pod_spec(&mut body["spec"]["jobTemplate"]["spec"]["template"]["spec"]);
-        }
-        "Service" => service(entry(body, "spec")),
-        "EndpointSlice" => {
-            for port in items(body, "ports") {
-                set(port, "name", json!(""));
-                set(port, "protocol", json!("TCP"));
-            }
-        }
-        // v1 gets its default metric when it is converted to v2.
-        "HorizontalPodAutoscaler" if kind.is_v1_autoscaler() => spec(body, &json!({"minReplicas": 1})),
-        "HorizontalPodAutoscaler" => {
-            spec(body, &json!({"minReplicas": 1}));
-            if body["spec"]["metrics"].as_array().is_none_or(Vec::is_empty) {
-                body["spec"]["metrics"] = json!([{"type": "Resource", "resource": {"name": "cpu",
-                    "target": {"type": "Utilization", "averageUtilization": 80}}}]);
-            }
-            if body["spec"]["behavior"].is_object() {
-                behavior(&mut body["spec"]["behavior"]);
-            }
-        }
-        "LimitRange" => items(&mut body["spec"], "limits").for_each(limit),
-        "CustomResourceDefinition" => {
-            let spec = entry(body, "spec");
-            let kind = spec["names"]["kind"].as_str().unwrap_or_default().to_owned();
-            let names = entry(spec, "names");
-            set(names, "singular", kind.to_lowercase().into());
-            if !kind.is_empty() {
-                set(names, "listKind", format!("{kind}List").into());
-            }
-            if spec["conversion"].is_null() {
-                spec["conversion"] = json!({"strategy": "None"});
-            }
-        }
-        _ => {}
-    }
-}
 
 /// Fills in both directions of a behavior. Upstream: `SetDefaults_HorizontalPodAutoscalerBehavior`.
-fn behavior(behavior: &mut Value) {
+pub(crate) fn behavior(behavior: &mut Value) {
     let policy = |kind: &str, value: i64| json!({"type": kind, "value": value, "periodSeconds": 15});
     let up = entry(behavior, "scaleUp");
     set(up, "stabilizationWindowSeconds", json!(0));
@@ -139,27 +17,7 @@ fn behavior(behavior: &mut Value) {
     set(down, "policies", json!([policy("Percent", 100)]));
 }
 
-fn job(body: &mut Value) {
-    if body["spec"]["completions"].is_null() && body["spec"]["parallelism"].is_null() {
-        spec(body, &json!({"completions": 1}));
-    }
-    let defaults = json!({"parallelism": 1, "backoffLimit": 6, "completionMode": "NonIndexed", "suspend": false,
-        "podReplacementPolicy": "TerminatingOrFailed", "manualSelector": false});
-    spec(body, &defaults);
-    pod_spec(&mut body["spec"]["template"]["spec"]);
-    labels_of_job(body);
-}
-
-/// A Job without labels gets those of its template.
-pub(crate) fn labels_of_job(body: &mut Value) {
-    let labels = &body["spec"]["template"]["metadata"]["labels"];
-    let own = body["metadata"]["labels"].as_object().is_none_or(Map::is_empty);
-    if own && labels.is_object() {
-        body["metadata"]["labels"] = labels.clone();
-    }
-}
-
-fn service(spec: &mut Value) {
+pub(crate) fn service(spec: &mut Value) {
     set(spec, "sessionAffinity", json!("None"));
     if spec["sessionAffinity"] == "ClientIP" {
         let config = entry(entry(spec, "sessionAffinityConfig"), "clientIP");
@@ -190,7 +48,7 @@ fn service(spec: &mut Value) {
 
 /// For containers, the default limit is the maximum, and the default request is the limit or the
 /// minimum.
-fn limit(limit: &mut Value) {
+pub(crate) fn limit(limit: &mut Value) {
     if limit["type"] != "Container" {
         return;
     }
@@ -201,14 +59,14 @@ fn limit(limit: &mut Value) {
     }
 }
 
-fn spec(body: &mut Value, defaults: &Value) {
+pub(crate) fn spec(body: &mut Value, defaults: &Value) {
     let spec = entry(body, "spec");
     for (name, value) in defaults.as_object().into_iter().flatten() {
         set(spec, name, value.clone());
     }
 }
 
-fn pod_spec(spec: &mut Value) {
+pub(crate) fn pod_spec(spec: &mut Value) {
     if !spec.is_object() {
         *spec = json!({});
     }
@@ -318,7 +176,7 @@ fn volume(volume: &mut Value) {
     }
 }
 
-fn requests_from_limits(container: &mut Value) {
+pub(crate) fn requests_from_limits(container: &mut Value) {
     let limits = container.at("/resources/limits").and_then(Value::as_object).cloned().unwrap_or_default();
     if limits.is_empty() {
         return;
@@ -330,7 +188,7 @@ fn requests_from_limits(container: &mut Value) {
 }
 
 /// Upstream: `defaultPodRequests`.
-fn requests_of_pod(pod: &mut Value) {
+pub(crate) fn requests_of_pod(pod: &mut Value) {
     let defaults = default_requests(pod);
     if !defaults.is_empty() {
         let requests = entry(&mut pod["spec"]["resources"], "requests");
@@ -362,12 +220,12 @@ pub(crate) fn entry<'a>(value: &'a mut Value, name: &str) -> &'a mut Value {
 }
 
 /// The items of a list; none if it is absent.
-fn items<'a>(value: &'a mut Value, name: &str) -> impl Iterator<Item = &'a mut Value> {
+pub(crate) fn items<'a>(value: &'a mut Value, name: &str) -> impl Iterator<Item = &'a mut Value> {
     value.get_mut(name).and_then(Value::as_array_mut).into_iter().flatten()
 }
 
 /// Sets an absent field.
-fn set(value: &mut Value, name: &str, default: Value) {
+pub(crate) fn set(value: &mut Value, name: &str, default: Value) {
     if let Value::Object(fields) = value {
         let field = fields.entry(name).or_insert(Value::Null);
         if field.is_null() {

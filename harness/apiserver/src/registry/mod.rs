@@ -7,6 +7,7 @@
 
 pub(crate) mod access_reviews;
 pub(crate) mod autoscaling;
+pub(crate) mod batch;
 pub(crate) mod conversion;
 pub(crate) mod coordination;
 pub(crate) mod core;

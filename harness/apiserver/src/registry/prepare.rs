@@ -6,10 +6,11 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
 use crate::registry::autoscaling;
-use crate::registry::defaults::entry;
+use crate::registry::defaults::{
+    behavior, entry, items, limit, pod_spec, requests_from_limits, requests_of_pod, service, set, spec,
+};
 use crate::registry::resource_list::{ResourceList, add, amounts};
 use crate::registry::strategies::strategy_of;
-use crate::registry::validate::batch::LABELS;
 use crate::types::kinds::{AUTOSCALER, DEFINITION, ResourceKind};
 
 /// Whether the generation of a kind counts changes of its spec.
@@ -24,8 +25,6 @@ fn has_generation(kind: &ResourceKind) -> bool {
             | "StatefulSet"
             | "DaemonSet"
             | "Pod"
-            | "Job"
-            | "CronJob"
             | "EndpointSlice"
             | "Ingress"
             | "CustomResourceDefinition"
@@ -99,6 +98,124 @@ fn count_templates(body: &mut Value, old: Option<&Value>) {
     entry(&mut body["metadata"], "annotations")[ANNOTATION] = count.to_string().into();
 }
 
+/// Sets the defaults of an object.
+pub(crate) fn set_defaults(kind: &ResourceKind, body: &mut Value) {
+    if let Some(custom) = kind.custom {
+        custom.fill(body);
+        return;
+    }
+    if let Some(strategy) = strategy_of(kind) {
+        strategy.set_defaults(body);
+        return;
+    }
+    match kind.built_in() {
+        "Deployment" => {
+            spec(body, &json!({"replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600}));
+            let strategy = entry(&mut body["spec"], "strategy");
+            set(strategy, "type", json!("RollingUpdate"));
+            if strategy["type"] == "RollingUpdate" {
+                let rolling = entry(strategy, "rollingUpdate");
+                set(rolling, "maxUnavailable", json!("25%"));
+                set(rolling, "maxSurge", json!("25%"));
+            }
+            pod_spec(&mut body["spec"]["template"]["spec"]);
+        }
+        "ReplicaSet" => {
+            spec(body, &json!({"replicas": 1}));
+            pod_spec(&mut body["spec"]["template"]["spec"]);
+        }
+        "StatefulSet" => {
+            spec(body, &json!({"replicas": 1, "revisionHistoryLimit": 10, "podManagementPolicy": "OrderedReady"}));
+            let retention = entry(&mut body["spec"], "persistentVolumeClaimRetentionPolicy");
+            set(retention, "whenDeleted", json!("Retain"));
+            set(retention, "whenScaled", json!("Retain"));
+            let strategy = entry(&mut body["spec"], "updateStrategy");
+            if strategy.get("type").is_none() {
+                set(strategy, "type", json!("RollingUpdate"));
+                entry(strategy, "rollingUpdate");
+            }
+            if strategy["type"] == "RollingUpdate"
+                && let Some(rolling) = strategy.get_mut("rollingUpdate")
+            {
+                set(rolling, "partition", json!(0));
+            }
+            pod_spec(&mut body["spec"]["template"]["spec"]);
+        }
+        "DaemonSet" => {
+            spec(body, &json!({"revisionHistoryLimit": 10}));
+            let strategy = entry(&mut body["spec"], "updateStrategy");
+            set(strategy, "type", json!("RollingUpdate"));
+            if strategy["type"] == "RollingUpdate" {
+                let rolling = entry(strategy, "rollingUpdate");
+                set(rolling, "maxUnavailable", json!(1));
+                set(rolling, "maxSurge", json!(0));
+            } else if let Some(rolling) = strategy.get_mut("rollingUpdate") {
+                // Upstream's internal type has no pointers here, so absent values become 0.
+                set(rolling, "maxUnavailable", json!(0));
+                set(rolling, "maxSurge", json!(0));
+            }
+            pod_spec(&mut body["spec"]["template"]["spec"]);
+        }
+        "Pod" => {
+            let spec = entry(body, "spec");
+            pod_spec(spec);
+            set(spec, "enableServiceLinks", json!(true));
+            for list in ["containers", "initContainers"] {
+                for container in items(spec, list) {
+                    requests_from_limits(container);
+                }
+            }
+            requests_of_pod(body);
+        }
+        "Namespace" => {
+            let name = body["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+            if !name.is_empty() {
+                entry(&mut body["metadata"], "labels")["kubernetes.io/metadata.name"] = name.into();
+            }
+            set(entry(body, "status"), "phase", json!("Active"));
+        }
+        "Node" => {
+            if let Some(capacity) = body["status"].get("capacity").cloned() {
+                set(&mut body["status"], "allocatable", capacity);
+            }
+        }
+        "Secret" => set(body, "type", json!("Opaque")),
+        "Service" => service(entry(body, "spec")),
+        "EndpointSlice" => {
+            for port in items(body, "ports") {
+                set(port, "name", json!(""));
+                set(port, "protocol", json!("TCP"));
+            }
+        }
+        // v1 gets its default metric when it is converted to v2.
+        "HorizontalPodAutoscaler" if kind.is_v1_autoscaler() => spec(body, &json!({"minReplicas": 1})),
+        "HorizontalPodAutoscaler" => {
+            spec(body, &json!({"minReplicas": 1}));
+            if body["spec"]["metrics"].as_array().is_none_or(Vec::is_empty) {
+                body["spec"]["metrics"] = json!([{"type": "Resource", "resource": {"name": "cpu",
+                    "target": {"type": "Utilization", "averageUtilization": 80}}}]);
+            }
+            if body["spec"]["behavior"].is_object() {
+                behavior(&mut body["spec"]["behavior"]);
+            }
+        }
+        "LimitRange" => items(&mut body["spec"], "limits").for_each(limit),
+        "CustomResourceDefinition" => {
+            let spec = entry(body, "spec");
+            let kind = spec["names"]["kind"].as_str().unwrap_or_default().to_owned();
+            let names = entry(spec, "names");
+            set(names, "singular", kind.to_lowercase().into());
+            if !kind.is_empty() {
+                set(names, "listKind", format!("{kind}List").into());
+            }
+            if spec["conversion"].is_null() {
+                spec["conversion"] = json!({"strategy": "None"});
+            }
+        }
+        _ => {}
+    }
+}
+
 /// Prepares a new object: only the server sets its status and generation.
 pub(crate) fn prepare_for_create(kind: &ResourceKind, body: &mut Value) {
     if has_generation(kind) || kind.custom.is_some() {
@@ -124,11 +241,7 @@ pub(crate) fn prepare_for_create(kind: &ResourceKind, body: &mut Value) {
             }
             body["status"] = json!({"phase": "Pending", "qosClass": qos_class(&body["spec"])});
         }
-        "Job" => {
-            generate_selector(body);
-            body["status"] = json!({});
-        }
-        "ResourceQuota" | "CronJob" | "Service" | "HorizontalPodAutoscaler" | "Ingress" => {
+        "ResourceQuota" | "Service" | "HorizontalPodAutoscaler" | "Ingress" => {
             body["status"] = json!({});
         }
         "CustomResourceDefinition" => {
@@ -144,25 +257,6 @@ pub(crate) fn prepare_for_create(kind: &ResourceKind, body: &mut Value) {
             finalizers["finalizers"] = Value::Array(names);
         }
         _ => {}
-    }
-}
-
-/// Generates the selector of a Job by its UID, unless the Job has its own.
-fn generate_selector(body: &mut Value) {
-    if body["spec"]["manualSelector"] == true {
-        return;
-    }
-    let meta = body["metadata"].clone();
-    let labels = entry(entry(&mut body["spec"]["template"], "metadata"), "labels");
-    for (label, of) in LABELS {
-        if labels[label].is_null() {
-            labels[label] = meta[of].clone();
-        }
-    }
-    let selected = entry(entry(&mut body["spec"], "selector"), "matchLabels");
-    let (label, of) = LABELS[2];
-    if selected[label].is_null() {
-        selected[label] = meta[of].clone();
     }
 }
 

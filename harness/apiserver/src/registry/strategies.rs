@@ -1,12 +1,15 @@
 //! The strategies of the built-in kinds: one line for each.
 
+use crate::registry::batch::cron_job::CronJob;
+use crate::registry::batch::job::Job;
 use crate::registry::coordination::lease::Lease;
 use crate::registry::policy::pod_disruption_budget::PodDisruptionBudget;
 use crate::registry::strategy::Strategy;
 use crate::types::kinds::ResourceKind;
 
 /// The strategies by the names of their kinds.
-static STRATEGIES: [(&str, &dyn Strategy); 2] = [("Lease", &Lease), ("PodDisruptionBudget", &PodDisruptionBudget)];
+static STRATEGIES: [(&str, &dyn Strategy); 4] =
+    [("Job", &Job), ("CronJob", &CronJob), ("Lease", &Lease), ("PodDisruptionBudget", &PodDisruptionBudget)];
 
 /// The strategy of a built-in kind.
 pub(crate) fn strategy_of(kind: &ResourceKind) -> Option<&'static dyn Strategy> {

@@ -91,6 +91,12 @@ pub(crate) trait Strategy: Sync {
         Vec::new()
     }
 
+    /// Whether a deletion without a propagation policy orphans the dependents. Upstream:
+    /// `DefaultGarbageCollectionPolicy`.
+    fn orphans_dependents(&self) -> bool {
+        false
+    }
+
     /// The unsupported feature that must be detected before validation.
     fn unsupported_before_validation(&self, _: &Value) -> Option<String> {
         None

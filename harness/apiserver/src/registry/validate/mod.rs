@@ -20,6 +20,7 @@ pub(crate) mod scalars;
 mod statuses;
 pub(crate) mod strategies;
 pub(crate) mod unsupported;
+pub(crate) mod unsupported_fields;
 
 use serde_json::Value;
 
@@ -70,8 +71,6 @@ pub(crate) fn create(kind: &ResourceKind, new: &Value) -> Vec<FieldError> {
         "ConfigMap" | "Secret" => errors.extend(core::data(kind, new)),
         "Node" => errors.extend(core::node(new, true)),
         "ResourceQuota" => errors.extend(quota::spec(&new["spec"])),
-        "Job" => errors.extend(batch::job(new)),
-        "CronJob" => errors.extend(batch::cron_job(new, true)),
         "Service" => errors.extend(network::service(new)),
         "EndpointSlice" => errors.extend(network::endpoint_slice(new, None)),
         "HorizontalPodAutoscaler" => errors.extend(autoscaler::spec(&new["spec"], None)),
@@ -106,16 +105,11 @@ pub(crate) fn update(kind: &ResourceKind, new: &Value, old: &Value) -> Vec<Field
         // Upstream also validates it as a new object.
         errors.extend(create(kind, new));
     }
-    if kind.built_in() == "Job" {
-        errors.extend(metadata(kind, new));
-        errors.extend(batch::job(new));
-    }
     // These are validated like new objects.
     if !matches!(kind.built_in(), "EndpointSlice" | "LimitRange") {
         errors.extend(own);
     }
     match kind.built_in() {
-        "Job" => errors.extend(batch::job_update(new, old)),
         "Deployment" => {
             errors.extend(apps::deployment(&new["spec"]));
             errors.extend(apps::selector_change(new, old));
@@ -145,7 +139,6 @@ pub(crate) fn update(kind: &ResourceKind, new: &Value, old: &Value) -> Vec<Field
         "Node" => errors.extend(core::node_update(new, old)),
         "ResourceQuota" => errors.extend(quota::update(&new["spec"], &old["spec"])),
         "CustomResourceDefinition" => errors.extend(validate_definition_update(new, old)),
-        "CronJob" => errors.extend(batch::cron_job(new, false)),
         "Service" => {
             errors.extend(network::service_update(&new["spec"], &old["spec"]));
             errors.extend(network::service(new));
@@ -178,7 +171,7 @@ pub(crate) fn status(kind: &ResourceKind, new: &Value, old: &Value) -> Vec<Field
     let own = meta::update(&new["metadata"], &old["metadata"], metadata_rules(kind).1);
     // The status of a StatefulSet is validated before its metadata; for the others only the status
     // is.
-    if !matches!(kind.built_in(), "StatefulSet" | "CronJob") {
+    if kind.built_in() != "StatefulSet" {
         errors.extend(own.clone());
     }
     match kind.built_in() {
@@ -195,7 +188,6 @@ pub(crate) fn status(kind: &ResourceKind, new: &Value, old: &Value) -> Vec<Field
             }
             errors.extend(pod::status(&new["status"], &old["status"]));
         }
-        "Job" => errors.extend(batch::job_status(&new["status"])),
         "CustomResourceDefinition" => errors.extend(validate_definition_status(new)),
         "HorizontalPodAutoscaler" => {
             errors.extend(scalars::counts(&new["status"], &["currentReplicas", "desiredReplicas"]));
@@ -229,9 +221,6 @@ pub(crate) fn warnings(kind: &ResourceKind, new: &Value, old: Option<&Value>) ->
                 wrong.join(" ")
             ));
         }
-    }
-    if old.is_none() && matches!(kind.built_in(), "Job" | "CronJob") {
-        all.extend(batch::name_warning(name));
     }
     if old.is_none() && kind.built_in() == "ResourceQuota" {
         all.extend(quota::warnings(&new["spec"]["hard"]));

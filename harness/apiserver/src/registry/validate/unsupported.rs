@@ -6,8 +6,9 @@ use std::net::IpAddr;
 use serde_json::Value;
 
 use crate::admission::pod_security::unknown_standard;
-use crate::registry::resource_list::{ResourceList, amounts, container_resources};
-use crate::registry::validate::{autoscaler, batch};
+use crate::registry::strategies::strategy_of;
+use crate::registry::validate::autoscaler;
+use crate::registry::validate::unsupported_fields::{pod_level_resources, unsupported_field};
 use crate::types::kinds::{DEFINITION, ResourceKind};
 
 /// The maximum number of patterns in a definition.
@@ -15,6 +16,9 @@ const MOST_PATTERNS: usize = 1_000;
 
 /// The unsupported feature of a status, if any.
 pub(crate) fn unsupported_status(kind: &ResourceKind, new: &Value) -> Option<String> {
+    if let Some(strategy) = strategy_of(kind) {
+        return strategy.unsupported_status(new);
+    }
     let ingress = &new["status"]["loadBalancer"]["ingress"];
     match kind.built_in() {
         "Service" if !ingress.is_null() && new["spec"]["type"] == "LoadBalancer" => {
@@ -34,6 +38,9 @@ pub(crate) fn unsupported_status(kind: &ResourceKind, new: &Value) -> Option<Str
 /// The unsupported feature that must be detected before validation: errors that upstream reports in
 /// the order of a Go map, and objects that take too long to validate.
 pub(crate) fn unsupported_before_validation(kind: &ResourceKind, new: &Value) -> Option<String> {
+    if let Some(strategy) = strategy_of(kind) {
+        return strategy.unsupported_before_validation(new);
+    }
     if kind.built_in() == DEFINITION && patterns(&new["spec"]["versions"]) > MOST_PATTERNS {
         return Some(format!("a CustomResourceDefinition with more than {MOST_PATTERNS} patterns"));
     }
@@ -57,23 +64,12 @@ fn patterns(value: &Value) -> usize {
 
 /// The unsupported feature of an object, if any; `old` is the object before an update.
 pub(crate) fn unsupported_feature(kind: &ResourceKind, new: &Value, old: Option<&Value>) -> Option<String> {
+    if let Some(strategy) = strategy_of(kind) {
+        return strategy.unsupported_feature(new, old);
+    }
     let spec = &new["spec"];
-    let has = |spec: &Value, names: &[&str]| {
-        let found = names.iter().find(|name| !spec[**name].is_null());
-        found.map(|name| format!("a {} with {name}", kind.kind))
-    };
-    const JOB: [&str; 5] =
-        ["podFailurePolicy", "successPolicy", "backoffLimitPerIndex", "maxFailedIndexes", "managedBy"];
+    let has = |spec: &Value, names: &[&str]| unsupported_field(kind.kind, spec, names);
     match kind.built_in() {
-        "Job" => has(spec, &JOB).or_else(|| pod_level_resources(&spec["template"])).or_else(|| {
-            let suspended = old.is_some_and(|old| old["spec"]["suspend"] == true);
-            let changed = suspended && old.is_some_and(|old| old["spec"]["template"] != spec["template"]);
-            changed.then(|| "a change of a suspended Job's template".to_owned())
-        }),
-        "CronJob" => has(spec, &["timeZone"]).or_else(|| has(&spec["jobTemplate"]["spec"], &JOB)).or_else(|| {
-            let schedule = spec["schedule"].as_str().unwrap_or_default();
-            (!batch::is_plain_schedule(schedule)).then(|| format!("the schedule {schedule:?}"))
-        }),
         "Service" => service(spec, old.map(|old| &old["spec"])),
         "Pod" => pod_level_resources(new),
         "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet" => pod_level_resources(&spec["template"]),
@@ -103,31 +99,6 @@ pub(crate) fn unsupported_feature(kind: &ResourceKind, new: &Value, old: Option<
         }
         _ => None,
     }
-}
-
-/// Pod-level resources that upstream would compare with those of the containers, and may reject.
-fn pod_level_resources(pod: &Value) -> Option<String> {
-    let own = &pod["spec"]["resources"];
-    let containers = ["containers", "initContainers"].into_iter();
-    let mut containers = containers.flat_map(|list| pod["spec"][list].as_array().into_iter().flatten());
-    if !pod["spec"]["resourceClaims"].is_null() || containers.clone().any(|one| !one["resources"]["claims"].is_null()) {
-        return Some("claims of devices".to_owned());
-    }
-    if own.is_null() {
-        return None;
-    }
-    let (requests, limits) = (amounts(&own["requests"]), amounts(&own["limits"]));
-    let all = || requests.keys().chain(limits.keys());
-    let is_plain = all().all(|name| matches!(name.as_str(), "cpu" | "memory")) && own["claims"].is_null();
-    let within = |one: &ResourceList, most: &ResourceList| {
-        one.iter().all(|(name, amount)| most.get(name).is_none_or(|most| amount <= most))
-    };
-    let fits = is_plain
-        && all().next().is_some()
-        && within(&requests, &limits)
-        && within(&container_resources(pod, "requests"), &requests)
-        && containers.all(|container| within(&amounts(&container["resources"]["limits"]), &limits));
-    (!fits).then(|| "resources of a pod as a whole that do not cover those of its containers".to_owned())
 }
 
 fn service(spec: &Value, old: Option<&Value>) -> Option<String> {

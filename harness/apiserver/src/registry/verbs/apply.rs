@@ -13,8 +13,8 @@ use crate::http::status_error::{ApiResult, StatusError};
 use crate::registry::conversion::convert_object;
 use crate::registry::decode::{check_name, check_namespace, decode_as, normalize, untyped};
 use crate::registry::field_ownership::field_manager;
+use crate::registry::prepare;
 use crate::registry::state::Server;
-use crate::registry::{defaults, prepare};
 use crate::storage::object::StoredObject;
 use crate::types::decode::{DecodedValue, decode};
 use crate::types::table::TYPES;
@@ -42,7 +42,7 @@ impl Server {
         let mut new = untyped(decoded.value);
         prepare::keep_empty_rules(kind, &merged, &mut new);
         prepare::convert_fields(kind, &mut new);
-        defaults::fill(kind, &mut new);
+        prepare::set_defaults(kind, &mut new);
         check_namespace(&mut new, kind, &request.info.namespace)?;
         check_name(&new, &request.info.name)?;
         let new = convert_object(new, kind, kind.inner());

@@ -14,6 +14,7 @@ use crate::http::response::{ApiResponse, json_bytes_response, json_response};
 use crate::http::status_error::{ApiResult, StatusError};
 use crate::pointer::JsonPointer;
 use crate::registry::state::Server;
+use crate::registry::strategies::strategy_of;
 use crate::storage::object::{FOREGROUND, ORPHAN, StoredObject};
 use crate::types::decode::decode;
 use crate::types::field_error::FieldError;
@@ -58,7 +59,8 @@ impl Server {
 
     /// Warns that deleting a Job preserves its pods, if no propagation policy is set.
     fn warn_about_preserved_pods(&mut self, request: &ResourceRequest<'_>, options: &DeleteOptions) {
-        if request.kind.built_in() == "Job" && options.propagation.is_none() {
+        let orphans = strategy_of(request.kind).is_some_and(|strategy| strategy.orphans_dependents());
+        if orphans && options.propagation.is_none() {
             self.warnings.push(PRESERVED.to_owned());
         }
     }
@@ -250,7 +252,7 @@ fn finalizers_for_deletion(kind: &ResourceKind, old_finalizers: &[String], optio
         Some(_) => (false, false),
         None if has(ORPHAN) || has(FOREGROUND) => (has(ORPHAN), !has(ORPHAN)),
         // Upstream: `DefaultGarbageCollectionPolicy` of batch/v1.
-        None => (kind.built_in() == "Job", false),
+        None => (strategy_of(kind).is_some_and(|strategy| strategy.orphans_dependents()), false),
     };
     let mut names: Vec<String> =
         old_finalizers.iter().filter(|name| *name != ORPHAN && *name != FOREGROUND).cloned().collect();

@@ -15,9 +15,9 @@ use crate::registry::core::service_allocation;
 use crate::registry::custom::definition::{refuse_definition, refuse_invalid_before};
 use crate::registry::decode::{check_name, check_namespace, decode_as, normalize, untyped, with_rollback};
 use crate::registry::field_ownership::update_managers;
+use crate::registry::prepare;
 use crate::registry::state::Server;
 use crate::registry::validate::{self, unsupported};
-use crate::registry::{defaults, prepare};
 use crate::storage::keys::StoreKey;
 use crate::storage::object::StoredObject;
 use crate::types::custom_kind::CustomKind;
@@ -86,7 +86,7 @@ impl Server {
         // The label of a namespace contains its name, which may just have been generated. The
         // annotations of an autoscaler of v1 are validated without defaults.
         if kind.built_in() != AUTOSCALER {
-            defaults::fill(kind, &mut body);
+            prepare::set_defaults(kind, &mut body);
         }
         if let Some(what) = unsupported::unsupported_before_validation(kind, &body) {
             return Err(StatusError::unsupported(what));
@@ -129,7 +129,7 @@ impl Server {
         match kind.built_in() {
             "Service" => service_allocation::create(self, &mut body["spec"]),
             // Upstream sets defaults again when it reads from etcd.
-            "Job" if !self.dry_run => defaults::labels_of_job(&mut body),
+            "Job" if !self.dry_run => crate::registry::batch::job::labels_of_job(&mut body),
             "EndpointSlice" => prepare::drop_empty_lists(&mut body),
             _ => {}
         }
@@ -243,7 +243,7 @@ impl Server {
         let mut new = untyped(decoded.value);
         prepare::keep_empty_rules(kind, &patched, &mut new);
         prepare::convert_fields(kind, &mut new);
-        defaults::fill(kind, &mut new);
+        prepare::set_defaults(kind, &mut new);
         check_namespace(&mut new, kind, &request.info.namespace)?;
         check_name(&new, &request.info.name)?;
         Ok(new)

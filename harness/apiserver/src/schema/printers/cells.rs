@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::http::selector as http_selector;
 use crate::schema::printers::age;
 
 /// The name of an object.
@@ -44,4 +45,16 @@ pub(crate) fn containers(template: &Value) -> [Value; 2] {
         all.join(",").into()
     };
     [all("name"), all("image")]
+}
+
+/// A selector cell. Upstream: `FormatLabelSelector`.
+pub(crate) fn selector(selector: &Value) -> Value {
+    let text = http_selector::text(selector);
+    if text.is_empty() { "<none>".into() } else { text.into() }
+}
+
+/// Adds the wide cells of a pod template.
+pub(crate) fn with_containers(mut cells: Vec<Value>, template: &Value) -> Vec<Value> {
+    cells.extend(containers(template));
+    cells
 }

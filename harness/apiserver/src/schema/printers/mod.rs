@@ -154,8 +154,6 @@ fn cells(kind: &str, object: &Value, now: Timestamp) -> Vec<Value> {
         "DaemonSet" => cells.extend(workloads::daemon_set(object, &age)),
         "Scale" => cells.extend(workloads::scale(object, &age)),
         "ControllerRevision" => cells.extend(workloads::revision(object, &age)),
-        "Job" => cells.extend(workloads::job(object, &age, now)),
-        "CronJob" => cells.extend(workloads::cron_job(object, &age, now)),
         "HorizontalPodAutoscaler" => cells.extend(workloads::autoscaler(object, &age)),
         "Service" => cells.extend(services::service(object, &age)),
         "EndpointSlice" => cells.extend(services::endpoint_slice(object, &age)),

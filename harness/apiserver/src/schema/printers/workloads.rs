@@ -1,27 +1,13 @@
 //! Table cells of workloads, scales, disruption budgets and autoscalers.
 
-use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::http::selector;
-use crate::schema::printers::age;
-use crate::schema::printers::cells::{containers, items, labels, number, or};
-
-/// A selector cell. Upstream: `FormatLabelSelector`.
-fn selector(selector: &Value) -> Value {
-    let text = selector::text(selector);
-    if text.is_empty() { "<none>".into() } else { text.into() }
-}
+use crate::schema::printers::cells::{items, labels, number, or, selector as selector_cell, with_containers};
 
 /// A cell such as `1/3`.
 fn of(part: &Value, all: &Value) -> Value {
     format!("{}/{}", number(part), number(all)).into()
-}
-
-/// Adds the wide cells of a pod template.
-fn with_containers(mut cells: Vec<Value>, template: &Value) -> Vec<Value> {
-    cells.extend(containers(template));
-    cells
 }
 
 /// Upstream: `printDeployment`.
@@ -41,7 +27,7 @@ pub(crate) fn replica_set(object: &Value, age: &str) -> Vec<Value> {
     let mut cells: Vec<Value> = counts.into_iter().map(|count| number(count).into()).collect();
     cells.push(age.into());
     let mut cells = with_containers(cells, &spec["template"]);
-    cells.push(selector(&spec["selector"]));
+    cells.push(selector_cell(&spec["selector"]));
     cells
 }
 
@@ -65,7 +51,7 @@ pub(crate) fn daemon_set(object: &Value, age: &str) -> Vec<Value> {
     cells.push(labels(&spec["template"]["spec"]["nodeSelector"]).into());
     cells.push(age.into());
     let mut cells = with_containers(cells, &spec["template"]);
-    cells.push(selector(&spec["selector"]));
+    cells.push(selector_cell(&spec["selector"]));
     cells
 }
 
@@ -87,63 +73,6 @@ pub(crate) fn revision(object: &Value, age: &str) -> Vec<Value> {
         format!("{}/{}", kind.to_lowercase(), or(&owner["name"], ""))
     });
     vec![owner.into(), number(&object["revision"]).into(), age.into()]
-}
-
-/// Upstream: `printJob`.
-pub(crate) fn job(object: &Value, age: &str, now: Timestamp) -> Vec<Value> {
-    let (spec, status) = (&object["spec"], &object["status"]);
-    let is = |kind: &str| {
-        items(&status["conditions"]).find(|one| one["type"] == kind).is_some_and(|one| one["status"] == "True")
-    };
-    let state = if is("Complete") {
-        "Complete"
-    } else if is("Failed") {
-        "Failed"
-    } else if !object["metadata"]["deletionTimestamp"].is_null() {
-        "Terminating"
-    } else {
-        ["Suspended", "FailureTarget", "SuccessCriteriaMet"].into_iter().find(|kind| is(kind)).unwrap_or("Running")
-    };
-    let succeeded = number(&status["succeeded"]);
-    let completions = match (spec["completions"].as_i64(), number(&spec["parallelism"])) {
-        (Some(target), _) => format!("{succeeded}/{target}"),
-        (None, parallel) if parallel > 1 => format!("{succeeded}/1 of {parallel}"),
-        (None, _) => format!("{succeeded}/1"),
-    };
-    let took = age::parsed(&status["startTime"]).map_or(String::new(), |start| {
-        let end = age::parsed(&status["completionTime"]).unwrap_or(now);
-        age::human(end.duration_since(start))
-    });
-    let cells = vec![state.into(), completions.into(), took.into(), age.into()];
-    let mut cells = with_containers(cells, &spec["template"]);
-    cells.push(selector(&spec["selector"]));
-    cells
-}
-
-/// Upstream: `printCronJob`.
-pub(crate) fn cron_job(object: &Value, age: &str, now: Timestamp) -> Vec<Value> {
-    let (spec, status) = (&object["spec"], &object["status"]);
-    let suspended = match spec["suspend"].as_bool() {
-        Some(true) => "True",
-        Some(false) => "False",
-        None => "<unset>",
-    };
-    let last = match &status["lastScheduleTime"] {
-        Value::Null => "<none>".to_owned(),
-        time => age::since(time, now),
-    };
-    let job = &spec["jobTemplate"]["spec"];
-    let cells = vec![
-        or(&spec["schedule"], "").into(),
-        or(&spec["timeZone"], "<none>").into(),
-        suspended.into(),
-        items(&status["active"]).len().into(),
-        last.into(),
-        age.into(),
-    ];
-    let mut cells = with_containers(cells, &job["template"]);
-    cells.push(selector(&job["selector"]));
-    cells
 }
 
 /// Upstream: `printHorizontalPodAutoscaler`.
