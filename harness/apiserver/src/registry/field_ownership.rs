@@ -14,15 +14,11 @@ use crate::http::request::ResourceRequest;
 use crate::http::status_error::ApiResult;
 use crate::registry::conversion::{convert_borrowed, convert_object};
 use crate::registry::decode::normalize;
-use crate::registry::defaults::entry;
 use crate::registry::prepare;
+use crate::registry::strategies::strategy_of;
 use crate::storage::object::StoredObject;
 use crate::types::kinds::ResourceKind;
 use crate::types::list_quantities::ListedQuantity;
-
-/// Kinds with one version and no empty defaults: a decoded object equals its stored form. They are
-/// written most, so normalization is skipped for them.
-const STORED_AS_READ: [&str; 3] = ["Deployment", "ReplicaSet", "Pod"];
 
 /// The managers after a write. `managedFields` are removed from the new object; `quantities` are
 /// those of its atomic lists as the request writes them.
@@ -35,7 +31,9 @@ pub(crate) fn update_managers(
     let given = take_managed_fields(new);
     let (inner, mut writer) = (request.kind.inner(), field_manager(request));
     let is_read = matches!(request.info.subresource.as_str(), "" | "status");
-    let mut typed = if is_read && STORED_AS_READ.contains(&inner.built_in()) {
+    let mut typed = if is_read
+        && (inner.built_in() == "Pod" || strategy_of(inner).is_some_and(|strategy| strategy.is_stored_as_read()))
+    {
         debug_assert_eq!(
             normalize(inner, new.clone()).ok().as_ref(),
             Some(&*new),
@@ -46,11 +44,8 @@ pub(crate) fn update_managers(
         Cow::Owned(convert_object(normalize(inner, new.clone())?, inner, request.kind))
     };
     let before = &convert_borrowed(before, inner, request.kind);
-    // The version of DaemonSets has a field that is stored as this annotation.
-    if request.kind.built_in() == "DaemonSet"
-        && typed["metadata"]["annotations"][prepare::TEMPLATE_GENERATION].is_null()
-    {
-        entry(&mut typed.to_mut()["metadata"], "annotations")[prepare::TEMPLATE_GENERATION] = "0".into();
+    if let Some(strategy) = strategy_of(request.kind) {
+        strategy.fill_typed(&mut typed);
     }
     // A scale omits zero replicas.
     if request.info.subresource == "scale" && typed["spec"]["replicas"] == 0 {

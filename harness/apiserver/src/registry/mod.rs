@@ -6,6 +6,7 @@
 //! `admission`. It must not know sockets, clocks and tests: the time comes with each request.
 
 pub(crate) mod access_reviews;
+pub(crate) mod apps;
 pub(crate) mod autoscaling;
 pub(crate) mod batch;
 pub(crate) mod conversion;

@@ -11,6 +11,7 @@ use crate::registry::defaults::{
 };
 use crate::registry::resource_list::{ResourceList, add, amounts};
 use crate::registry::strategies::strategy_of;
+use crate::registry::strategy::keep;
 use crate::types::kinds::{AUTOSCALER, DEFINITION, ResourceKind};
 
 /// Whether the generation of a kind counts changes of its spec.
@@ -18,17 +19,7 @@ fn has_generation(kind: &ResourceKind) -> bool {
     if let Some(strategy) = strategy_of(kind) {
         return strategy.has_generation();
     }
-    matches!(
-        kind.built_in(),
-        "Deployment"
-            | "ReplicaSet"
-            | "StatefulSet"
-            | "DaemonSet"
-            | "Pod"
-            | "EndpointSlice"
-            | "Ingress"
-            | "CustomResourceDefinition"
-    )
+    matches!(kind.built_in(), "Pod" | "EndpointSlice" | "Ingress" | "CustomResourceDefinition")
 }
 
 /// The fields that the server resets after a write of the object or a subresource, so that no
@@ -46,7 +37,6 @@ pub(crate) fn reset_fields(kind: &ResourceKind, subresource: &str) -> &'static [
     }
     match (kind.built_in(), subresource) {
         ("ConfigMap" | "Secret" | "Event" | "ServiceAccount" | "EndpointSlice" | "LimitRange", _) => &[],
-        ("Deployment", "status") => &[&["spec"], &["metadata", "labels"]],
         ("Pod", "status") => &[&["spec"], &["metadata", "deletionTimestamp"], &["metadata", "ownerReferences"]],
         (_, "status") => &[&["spec"]],
         _ => &[&["status"]],
@@ -79,25 +69,6 @@ pub(crate) fn convert_fields(kind: &ResourceKind, body: &mut Value) {
     }
 }
 
-/// The annotation of a DaemonSet with the generation of its template.
-pub(crate) const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
-
-/// Counts changes of the template of a DaemonSet; clients cannot set the annotation.
-fn count_templates(body: &mut Value, old: Option<&Value>) {
-    const ANNOTATION: &str = TEMPLATE_GENERATION;
-    let count = match old {
-        None => 1,
-        Some(old) => {
-            let before = old["metadata"]["annotations"][ANNOTATION]
-                .as_str()
-                .and_then(|text| text.parse::<i64>().ok())
-                .unwrap_or(1);
-            before + i64::from(body["spec"]["template"] != old["spec"]["template"])
-        }
-    };
-    entry(&mut body["metadata"], "annotations")[ANNOTATION] = count.to_string().into();
-}
-
 /// Sets the defaults of an object.
 pub(crate) fn set_defaults(kind: &ResourceKind, body: &mut Value) {
     if let Some(custom) = kind.custom {
@@ -109,53 +80,6 @@ pub(crate) fn set_defaults(kind: &ResourceKind, body: &mut Value) {
         return;
     }
     match kind.built_in() {
-        "Deployment" => {
-            spec(body, &json!({"replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600}));
-            let strategy = entry(&mut body["spec"], "strategy");
-            set(strategy, "type", json!("RollingUpdate"));
-            if strategy["type"] == "RollingUpdate" {
-                let rolling = entry(strategy, "rollingUpdate");
-                set(rolling, "maxUnavailable", json!("25%"));
-                set(rolling, "maxSurge", json!("25%"));
-            }
-            pod_spec(&mut body["spec"]["template"]["spec"]);
-        }
-        "ReplicaSet" => {
-            spec(body, &json!({"replicas": 1}));
-            pod_spec(&mut body["spec"]["template"]["spec"]);
-        }
-        "StatefulSet" => {
-            spec(body, &json!({"replicas": 1, "revisionHistoryLimit": 10, "podManagementPolicy": "OrderedReady"}));
-            let retention = entry(&mut body["spec"], "persistentVolumeClaimRetentionPolicy");
-            set(retention, "whenDeleted", json!("Retain"));
-            set(retention, "whenScaled", json!("Retain"));
-            let strategy = entry(&mut body["spec"], "updateStrategy");
-            if strategy.get("type").is_none() {
-                set(strategy, "type", json!("RollingUpdate"));
-                entry(strategy, "rollingUpdate");
-            }
-            if strategy["type"] == "RollingUpdate"
-                && let Some(rolling) = strategy.get_mut("rollingUpdate")
-            {
-                set(rolling, "partition", json!(0));
-            }
-            pod_spec(&mut body["spec"]["template"]["spec"]);
-        }
-        "DaemonSet" => {
-            spec(body, &json!({"revisionHistoryLimit": 10}));
-            let strategy = entry(&mut body["spec"], "updateStrategy");
-            set(strategy, "type", json!("RollingUpdate"));
-            if strategy["type"] == "RollingUpdate" {
-                let rolling = entry(strategy, "rollingUpdate");
-                set(rolling, "maxUnavailable", json!(1));
-                set(rolling, "maxSurge", json!(0));
-            } else if let Some(rolling) = strategy.get_mut("rollingUpdate") {
-                // Upstream's internal type has no pointers here, so absent values become 0.
-                set(rolling, "maxUnavailable", json!(0));
-                set(rolling, "maxSurge", json!(0));
-            }
-            pod_spec(&mut body["spec"]["template"]["spec"]);
-        }
         "Pod" => {
             let spec = entry(body, "spec");
             pod_spec(spec);
@@ -228,13 +152,6 @@ pub(crate) fn prepare_for_create(kind: &ResourceKind, body: &mut Value) {
         strategy.prepare_for_create(body);
     }
     match kind.built_in() {
-        "Deployment" => body["status"] = json!({}),
-        "ReplicaSet" => body["status"] = json!({"replicas": 0}),
-        "StatefulSet" => body["status"] = json!({"replicas": 0, "availableReplicas": 0}),
-        "DaemonSet" => {
-            count_templates(body, None);
-            body["status"] = json!({"currentNumberScheduled": 0, "numberMisscheduled": 0, "desiredNumberScheduled": 0, "numberReady": 0});
-        }
         "Pod" => {
             if body["spec"]["terminationGracePeriodSeconds"].as_i64().is_some_and(|grace| grace < 0) {
                 body["spec"]["terminationGracePeriodSeconds"] = 1.into();
@@ -292,16 +209,11 @@ pub(crate) fn prepare_for_update(kind: &ResourceKind, new: &mut Value, old: &Val
     if kind.built_in() == "Namespace" {
         new["spec"]["finalizers"] = old["spec"]["finalizers"].clone();
     }
-    if kind.built_in() == "DaemonSet" {
-        count_templates(new, Some(old));
-    }
     if has_generation(kind) {
-        let annotated =
-            kind.built_in() == "Deployment" && new["metadata"]["annotations"] != old["metadata"]["annotations"];
         let slice = kind.built_in() == "EndpointSlice"
             && (without_metadata(new) != without_metadata(old)
                 || new["metadata"]["labels"] != old["metadata"]["labels"]);
-        if new["spec"] != old["spec"] || annotated || slice {
+        if new["spec"] != old["spec"] || slice {
             next_generation(new, old);
         }
     }
@@ -382,42 +294,26 @@ pub(crate) fn prepare_for_status_update(kind: &ResourceKind, new: &mut Value, ol
         strategy.prepare_for_status_update(new, old);
     }
     match kind.built_in() {
-        "DaemonSet" => count_templates(new, Some(old)),
         // Decoded definitions have a default for these.
         "CustomResourceDefinition" if new["status"]["storedVersions"].as_array().is_none_or(Vec::is_empty) => {
             new["status"]["storedVersions"] = stored_versions(&old["spec"], &Value::Null);
         }
-        // Annotations are written too: the Deployment controller sets the revision that way.
-        "Deployment" => keep_meta(new, old, "labels"),
         "Pod" => {
             keep_meta(new, old, "deletionTimestamp");
             keep_meta(new, old, "ownerReferences");
             if new["status"].get("qosClass").is_none() {
-                keep_in(&mut new["status"], &old["status"], "qosClass");
+                keep(&mut new["status"], &old["status"], "qosClass");
             }
             if new["status"].get("observedGeneration").is_none() {
-                keep_in(&mut new["status"], &old["status"], "observedGeneration");
+                keep(&mut new["status"], &old["status"], "observedGeneration");
             }
         }
         _ => {}
     }
 }
 
-fn keep(new: &mut Value, old: &Value, name: &str) {
-    keep_in(new, old, name);
-}
-
 fn keep_meta(new: &mut Value, old: &Value, name: &str) {
-    keep_in(&mut new["metadata"], &old["metadata"], name);
-}
-
-fn keep_in(new: &mut Value, old: &Value, name: &str) {
-    if let Value::Object(fields) = new {
-        match old.get(name) {
-            Some(value) => fields.insert(name.to_owned(), value.clone()),
-            None => fields.remove(name),
-        };
-    }
+    keep(&mut new["metadata"], &old["metadata"], name);
 }
 
 /// The QoS class of a pod. Upstream: `ComputePodQOS`.

@@ -1,5 +1,9 @@
 //! The strategies of the built-in kinds: one line for each.
 
+use crate::registry::apps::daemon_set::DaemonSet;
+use crate::registry::apps::deployment::Deployment;
+use crate::registry::apps::replica_set::ReplicaSet;
+use crate::registry::apps::stateful_set::StatefulSet;
 use crate::registry::batch::cron_job::CronJob;
 use crate::registry::batch::job::Job;
 use crate::registry::coordination::lease::Lease;
@@ -8,8 +12,16 @@ use crate::registry::strategy::Strategy;
 use crate::types::kinds::ResourceKind;
 
 /// The strategies by the names of their kinds.
-static STRATEGIES: [(&str, &dyn Strategy); 4] =
-    [("Job", &Job), ("CronJob", &CronJob), ("Lease", &Lease), ("PodDisruptionBudget", &PodDisruptionBudget)];
+static STRATEGIES: [(&str, &dyn Strategy); 8] = [
+    ("Deployment", &Deployment),
+    ("ReplicaSet", &ReplicaSet),
+    ("StatefulSet", &StatefulSet),
+    ("DaemonSet", &DaemonSet),
+    ("Job", &Job),
+    ("CronJob", &CronJob),
+    ("Lease", &Lease),
+    ("PodDisruptionBudget", &PodDisruptionBudget),
+];
 
 /// The strategy of a built-in kind.
 pub(crate) fn strategy_of(kind: &ResourceKind) -> Option<&'static dyn Strategy> {

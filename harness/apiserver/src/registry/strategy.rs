@@ -7,6 +7,8 @@
 //!
 //! Upstream: `RESTCreateStrategy` and `RESTUpdateStrategy` of `registry/rest`.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -112,6 +114,18 @@ pub(crate) trait Strategy: Sync {
         None
     }
 
+    /// Whether a decoded object equals its stored form: a kind with one version and no empty
+    /// defaults. Normalization is skipped for it.
+    fn is_stored_as_read(&self) -> bool {
+        false
+    }
+
+    /// Sets the fields that the version has for server-side apply and the stored form has not.
+    fn fill_typed(&self, _: &mut Cow<'_, Value>) {}
+
+    /// Sets the fields that the otherwise empty object of a bookmark has.
+    fn fill_bookmark(&self, _: &mut Value) {}
+
     /// The columns of its tables. Upstream: `AddHandlers` of `pkg/printers/internalversion`.
     fn columns(&self) -> &'static [Column] {
         &Column::DEFAULT
@@ -133,5 +147,15 @@ pub(crate) trait Strategy: Sync {
     /// Validates the metadata of an update by the rules of the kind.
     fn validate_metadata_update(&self, new: &Value, old: &Value) -> Vec<FieldError> {
         meta::update(&new["metadata"], &old["metadata"], self.qualifies_finalizers())
+    }
+}
+
+/// Keeps a field as it was.
+pub(crate) fn keep(new: &mut Value, old: &Value, name: &str) {
+    if let Value::Object(fields) = new {
+        match old.get(name) {
+            Some(value) => fields.insert(name.to_owned(), value.clone()),
+            None => fields.remove(name),
+        };
     }
 }

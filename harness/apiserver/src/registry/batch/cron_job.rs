@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use crate::registry::defaults::{pod_spec, spec};
 use crate::registry::strategy::Strategy;
-use crate::registry::validate::batch::{job_spec, name_warning};
+use crate::registry::validate::batch::job_spec;
+use crate::registry::validate::pod_warnings::name_warning;
 use crate::registry::validate::scalars::{choice, nonnegative};
 use crate::registry::validate::unsupported_fields::{UNSUPPORTED_OF_JOBS, unsupported_field};
 use crate::schema::printers::age::since;
@@ -48,7 +49,7 @@ impl Strategy for CronJob {
     }
 
     fn warnings(&self, new: &Value, old: Option<&Value>) -> Vec<String> {
-        if old.is_some() { Vec::new() } else { name_warning(new).into_iter().collect() }
+        if old.is_some() { Vec::new() } else { name_warning(new, "Pod names and hostnames").into_iter().collect() }
     }
 
     fn unsupported_feature(&self, new: &Value, _: Option<&Value>) -> Option<String> {

@@ -7,7 +7,8 @@ use crate::http::selector::Selector;
 use crate::registry::defaults::{entry, pod_spec, spec};
 use crate::registry::strategy::Strategy;
 use crate::registry::validate::apps;
-use crate::registry::validate::batch::{job_spec, name_warning};
+use crate::registry::validate::batch::job_spec;
+use crate::registry::validate::pod_warnings::name_warning;
 use crate::registry::validate::scalars::counts;
 use crate::registry::validate::unsupported_fields::{UNSUPPORTED_OF_JOBS, pod_level_resources, unsupported_field};
 use crate::schema::printers::age::{human, parsed};
@@ -68,7 +69,7 @@ impl Strategy for Job {
     }
 
     fn warnings(&self, new: &Value, old: Option<&Value>) -> Vec<String> {
-        if old.is_some() { Vec::new() } else { name_warning(new).into_iter().collect() }
+        if old.is_some() { Vec::new() } else { name_warning(new, "Pod names and hostnames").into_iter().collect() }
     }
 
     fn unsupported_feature(&self, new: &Value, old: Option<&Value>) -> Option<String> {

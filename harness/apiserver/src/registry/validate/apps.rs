@@ -1,105 +1,13 @@
-//! Validates the specs of apps/v1. Upstream: `ValidateDeploymentSpec`, `ValidateReplicaSetSpec`,
-//! `ValidateStatefulSetSpec`, `ValidateDaemonSetSpec`.
+//! Validates what the specs of apps/v1 share: selectors, templates and scales. Upstream:
+//! `ValidatePodTemplateSpecForReplicaSet`, `ValidateLabelSelector`.
 
 use serde_json::Value;
 
 use crate::http::selector::Selector;
 use crate::registry::validate::scalars::nonnegative;
-use crate::registry::validate::{meta, pod, strategies};
+use crate::registry::validate::{meta, pod};
 use crate::types::field_error::FieldError;
 use crate::types::names;
-
-pub(crate) fn deployment(spec: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    nonnegative(&mut errors, spec, "spec", "replicas");
-    errors.extend(selector(spec, "deployment"));
-    errors.extend(template(spec, "ReplicaSet"));
-    errors.extend(strategies::deployment(&spec["strategy"]));
-    nonnegative(&mut errors, spec, "spec", "minReadySeconds");
-    nonnegative(&mut errors, spec, "spec", "revisionHistoryLimit");
-    // A deprecated field, which is set by an annotation.
-    if let Some(version) = spec["rollbackTo"]["revision"].as_i64().filter(|version| *version < 0) {
-        errors.push(FieldError::invalid("spec.rollback.version", version, "must be greater than or equal to 0"));
-    }
-    nonnegative(&mut errors, spec, "spec", "progressDeadlineSeconds");
-    if let Some(deadline) = spec["progressDeadlineSeconds"].as_i64()
-        && deadline <= spec["minReadySeconds"].as_i64().unwrap_or(0)
-    {
-        let why = "must be greater than minReadySeconds";
-        errors.push(FieldError::invalid("spec.progressDeadlineSeconds", deadline, why));
-    }
-    errors
-}
-
-pub(crate) fn replica_set(spec: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    nonnegative(&mut errors, spec, "spec", "replicas");
-    nonnegative(&mut errors, spec, "spec", "minReadySeconds");
-    errors.extend(selector(spec, "deployment"));
-    errors.extend(template(spec, "ReplicaSet"));
-    errors
-}
-
-/// Upstream: `ValidateStatefulSetSpec`.
-pub(crate) fn stateful_set(spec: &Value, is_new: bool) -> Vec<FieldError> {
-    let mut errors = strategies::stateful_set(spec);
-    nonnegative(&mut errors, spec, "spec", "replicas");
-    nonnegative(&mut errors, spec, "spec", "minReadySeconds");
-    nonnegative(&mut errors, &spec["ordinals"], "spec.ordinals", "start");
-    // The field is immutable, so only creation validates it.
-    if let Some(service) = spec["serviceName"].as_str().filter(|service| is_new && !service.is_empty()) {
-        let wrong = names::dns_label(service);
-        errors.extend(wrong.into_iter().map(|wrong| FieldError::invalid("spec.serviceName", service, wrong)));
-    }
-    errors.extend(selector(spec, "statefulset"));
-    errors.extend(template(spec, "StatefulSet"));
-    errors
-}
-
-pub(crate) fn stateful_set_update(new: &Value, old: &Value) -> Option<FieldError> {
-    let free = [
-        "replicas",
-        "template",
-        "updateStrategy",
-        "minReadySeconds",
-        "ordinals",
-        "revisionHistoryLimit",
-        "persistentVolumeClaimRetentionPolicy",
-    ];
-    let bare = |spec: &Value| {
-        let mut spec = spec.clone();
-        if let Some(fields) = spec.as_object_mut() {
-            fields.retain(|name, _| !free.contains(&name.as_str()));
-        }
-        spec
-    };
-    (bare(new) != bare(old)).then(|| {
-        let why = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', \
-                   'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
-        FieldError::forbidden("spec", why)
-    })
-}
-
-/// Upstream: `ValidateDaemonSetSpec`.
-pub(crate) fn daemon_set(spec: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    if !spec["selector"].is_null() {
-        let mut wrong = selector(spec, "daemonset");
-        // Upstream reports an empty selector after the labels.
-        let empty = wrong.iter().position(FieldError::is_of_selector).map(|at| wrong.remove(at));
-        errors.extend(wrong);
-        errors.extend(selector_mismatch(spec));
-        errors.extend(empty);
-    } else {
-        errors.extend(selector_mismatch(spec));
-    }
-    errors.extend(pod_template(&spec["template"]));
-    errors.extend(restart_policy(spec, "DaemonSet"));
-    nonnegative(&mut errors, spec, "spec", "minReadySeconds");
-    errors.extend(strategies::daemon_set(&spec["updateStrategy"]));
-    nonnegative(&mut errors, spec, "spec", "revisionHistoryLimit");
-    errors
-}
 
 pub(crate) fn selector_change(new: &Value, old: &Value) -> Option<FieldError> {
     let (new, old) = (&new["spec"]["selector"], &old["spec"]["selector"]);
@@ -146,7 +54,7 @@ pub(crate) fn selector_of(selector: &Value, at: &str) -> Vec<FieldError> {
     errors
 }
 
-fn selector(spec: &Value, of: &str) -> Vec<FieldError> {
+pub(crate) fn selector(spec: &Value, of: &str) -> Vec<FieldError> {
     const PATH: &str = "spec.selector";
     let selector = &spec["selector"];
     if selector.is_null() {
@@ -195,7 +103,7 @@ fn is_selector(selector: &Value) -> bool {
         && selector["matchExpressions"].as_array().into_iter().flatten().all(one)
 }
 
-fn template(spec: &Value, of: &str) -> Vec<FieldError> {
+pub(crate) fn template(spec: &Value, of: &str) -> Vec<FieldError> {
     if !is_selector(&spec["selector"]) {
         let why = if of == "StatefulSet" { "" } else { "invalid label selector" };
         return vec![FieldError::invalid_printed("spec.selector", selector_text(&spec["selector"]), why)];
@@ -214,7 +122,7 @@ fn template(spec: &Value, of: &str) -> Vec<FieldError> {
 
 /// The selector must match the template. An absent selector matches nothing, and an empty one is
 /// not checked.
-fn selector_mismatch(spec: &Value) -> Vec<FieldError> {
+pub(crate) fn selector_mismatch(spec: &Value) -> Vec<FieldError> {
     if !is_selector(&spec["selector"]) {
         return Vec::new();
     }
@@ -227,7 +135,7 @@ fn selector_mismatch(spec: &Value) -> Vec<FieldError> {
     Vec::new()
 }
 
-fn pod_template(template: &Value) -> Vec<FieldError> {
+pub(crate) fn pod_template(template: &Value) -> Vec<FieldError> {
     pod_template_at(template, "spec.template")
 }
 
@@ -246,7 +154,7 @@ pub(crate) fn job_selector_mismatch(spec: &Value) -> Vec<FieldError> {
     selector_mismatch(spec)
 }
 
-fn restart_policy(spec: &Value, of: &str) -> Vec<FieldError> {
+pub(crate) fn restart_policy(spec: &Value, of: &str) -> Vec<FieldError> {
     const PATH: &str = "spec.template.spec";
     let mut errors = Vec::new();
     let template = &spec["template"]["spec"];

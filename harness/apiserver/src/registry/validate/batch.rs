@@ -5,7 +5,6 @@ use serde_json::Value;
 use crate::registry::validate::apps;
 use crate::registry::validate::scalars::nonnegative;
 use crate::types::field_error::FieldError;
-use crate::types::names;
 
 /// Validates the spec of a Job or of the Jobs of a CronJob.
 pub(crate) fn job_spec(spec: &Value, path: &str) -> Vec<FieldError> {
@@ -37,16 +36,4 @@ pub(crate) fn job_spec(spec: &Value, path: &str) -> Vec<FieldError> {
         other => errors.push(FieldError::unsupported(&restarts, other, &["OnFailure", "Never"])),
     }
     errors
-}
-
-/// The warning for a name that hostnames of pods cannot contain.
-pub(crate) fn name_warning(new: &Value) -> Option<String> {
-    let name = new["metadata"]["name"].as_str().unwrap_or_default();
-    let wrong = names::dns_label(name);
-    (!wrong.is_empty()).then(|| {
-        format!(
-            "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended: [{}]",
-            wrong.join(" ")
-        )
-    })
 }

@@ -13,18 +13,18 @@ mod ingress;
 pub(crate) mod meta;
 mod network;
 mod pod;
+pub(crate) mod pod_warnings;
 mod policy;
 pub(crate) mod quantity;
 mod quota;
 pub(crate) mod scalars;
-mod statuses;
+pub(crate) mod statuses;
 pub(crate) mod strategies;
 pub(crate) mod unsupported;
 pub(crate) mod unsupported_fields;
 
 use serde_json::Value;
 
-use crate::pointer::JsonPointer;
 use crate::registry::custom::checks::{
     definition_warnings, validate_definition, validate_definition_status, validate_definition_update,
 };
@@ -36,7 +36,7 @@ use crate::types::names;
 /// The rule for the names of a kind, and whether its finalizers must be qualified.
 fn metadata_rules(kind: &ResourceKind) -> (fn(&str) -> Vec<String>, bool) {
     match kind.built_in() {
-        "Namespace" | "StatefulSet" | "Service" => (names::dns_label, true),
+        "Namespace" | "Service" => (names::dns_label, true),
         // Only this rule applies to Events.
         "Event" => (names::path_segment, false),
         "CustomResourceDefinition" => (names::dns_subdomain, false),
@@ -63,10 +63,6 @@ pub(crate) fn create(kind: &ResourceKind, new: &Value) -> Vec<FieldError> {
     }
     let mut errors = metadata(kind, new);
     match kind.built_in() {
-        "Deployment" => errors.extend(apps::deployment(&new["spec"])),
-        "ReplicaSet" => errors.extend(apps::replica_set(&new["spec"])),
-        "StatefulSet" => errors.extend(apps::stateful_set(&new["spec"], true)),
-        "DaemonSet" => errors.extend(apps::daemon_set(&new["spec"])),
         "Pod" => errors.extend(validate_pod(new)),
         "ConfigMap" | "Secret" => errors.extend(core::data(kind, new)),
         "Node" => errors.extend(core::node(new, true)),
@@ -110,22 +106,6 @@ pub(crate) fn update(kind: &ResourceKind, new: &Value, old: &Value) -> Vec<Field
         errors.extend(own);
     }
     match kind.built_in() {
-        "Deployment" => {
-            errors.extend(apps::deployment(&new["spec"]));
-            errors.extend(apps::selector_change(new, old));
-        }
-        "ReplicaSet" => {
-            errors.extend(apps::replica_set(&new["spec"]));
-            errors.extend(apps::selector_change(new, old));
-        }
-        "StatefulSet" => {
-            errors.extend(apps::stateful_set(&new["spec"], false));
-            errors.extend(apps::stateful_set_update(&new["spec"], &old["spec"]));
-        }
-        "DaemonSet" => {
-            errors.extend(apps::selector_change(new, old));
-            errors.extend(apps::daemon_set(&new["spec"]));
-        }
         "Pod" => {
             errors.extend(metadata(kind, new));
             errors.extend(validate_pod(new));
@@ -169,19 +149,8 @@ pub(crate) fn status(kind: &ResourceKind, new: &Value, old: &Value) -> Vec<Field
         return errors;
     }
     let own = meta::update(&new["metadata"], &old["metadata"], metadata_rules(kind).1);
-    // The status of a StatefulSet is validated before its metadata; for the others only the status
-    // is.
-    if kind.built_in() != "StatefulSet" {
-        errors.extend(own.clone());
-    }
+    errors.extend(own);
     match kind.built_in() {
-        "Deployment" => errors.extend(statuses::deployment(&new["status"], &old["status"])),
-        "ReplicaSet" => errors.extend(statuses::replica_set(&new["status"])),
-        "StatefulSet" => {
-            errors.extend(statuses::stateful_set(&new["status"]));
-            errors.extend(own);
-        }
-        "DaemonSet" => errors.extend(statuses::daemon_set(&new["status"])),
         "Pod" => {
             if new["metadata"]["annotations"] != old["metadata"]["annotations"] {
                 errors.extend(pod::annotations(&new["metadata"], "metadata.annotations"));
@@ -210,18 +179,7 @@ pub(crate) fn warnings(kind: &ResourceKind, new: &Value, old: Option<&Value>) ->
     if let Some(strategy) = strategy_of(kind) {
         return strategy.warnings(new, old);
     }
-    let name = new["metadata"]["name"].as_str().unwrap_or_default();
     let mut all = Vec::new();
-    if old.is_none() && matches!(kind.built_in(), "Deployment" | "ReplicaSet" | "Pod") {
-        let wrong = names::dns_label(name);
-        if !wrong.is_empty() {
-            let what = if kind.built_in() == "Pod" { "the Pod's hostname" } else { "Pod names and hostnames" };
-            all.push(format!(
-                "metadata.name: this is used in {what}, which can result in surprising behavior; a DNS label is recommended: [{}]",
-                wrong.join(" ")
-            ));
-        }
-    }
     if old.is_none() && kind.built_in() == "ResourceQuota" {
         all.extend(quota::warnings(&new["spec"]["hard"]));
     }
@@ -234,26 +192,9 @@ pub(crate) fn warnings(kind: &ResourceKind, new: &Value, old: Option<&Value>) ->
     if kind.built_in() == "CustomResourceDefinition" {
         all.extend(definition_warnings(new, old));
     }
-    let spec = match kind.built_in() {
-        "Pod" => "/spec",
-        "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet" => "/spec/template/spec",
-        _ => return all,
-    };
-    if kind.built_in() == "StatefulSet" && new["spec"]["revisionHistoryLimit"].as_i64().is_some_and(|limit| limit < 0) {
-        let why = "a negative value retains all historical revisions; a value >= 0 is recommended";
-        all.push(format!("spec.revisionHistoryLimit: {why}"));
-    }
-    let changed = old.is_none_or(|old| match kind.built_in() {
-        "Pod" => false,
-        "DaemonSet" => old.at("/spec/template") != new.at("/spec/template"),
-        _ => old.at("/metadata/generation") != new.at("/metadata/generation"),
-    });
-    let grace = new.at(&format!("{spec}/terminationGracePeriodSeconds")).and_then(Value::as_i64);
-    if changed && grace.is_some_and(|grace| grace < 0) {
-        let path = spec.trim_start_matches('/').replace('/', ".");
-        all.push(format!(
-            "{path}.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1"
-        ));
+    if kind.built_in() == "Pod" && old.is_none() {
+        all.extend(pod_warnings::name_warning(new, "the Pod's hostname"));
+        all.extend(pod_warnings::grace_period_warning(new, "spec", true));
     }
     all
 }

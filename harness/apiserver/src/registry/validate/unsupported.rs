@@ -72,7 +72,6 @@ pub(crate) fn unsupported_feature(kind: &ResourceKind, new: &Value, old: Option<
     match kind.built_in() {
         "Service" => service(spec, old.map(|old| &old["spec"])),
         "Pod" => pod_level_resources(new),
-        "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet" => pod_level_resources(&spec["template"]),
         "Namespace" => unknown_standard(&new["metadata"]["labels"]),
         "EndpointSlice" => {
             let all = new["endpoints"].as_array().into_iter().flatten();

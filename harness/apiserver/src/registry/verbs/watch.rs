@@ -9,6 +9,7 @@ use crate::http::request::ResourceRequest;
 use crate::http::response::ApiResponse;
 use crate::http::status_error::{ApiResult, StatusError};
 use crate::registry::state::Server;
+use crate::registry::strategies::strategy_of;
 use crate::storage::object::StoredObject;
 use crate::storage::store::ChangeRecord;
 use crate::storage::watch::{EventType, WatchCursor, WatchEvent, line};
@@ -123,11 +124,8 @@ impl WatchCursor {
         object["kind"] = self.kind.kind.into();
         object["apiVersion"] = self.kind.api_version().into();
         object["metadata"] = meta;
-        if self.kind.built_in() == "DaemonSet" {
-            object["metadata"]["annotations"]["deprecated.daemonset.template.generation"] = "0".into();
-        }
-        if matches!(self.kind.built_in(), "Deployment" | "ReplicaSet" | "StatefulSet") {
-            object["spec"]["replicas"] = 0.into();
+        if let Some(strategy) = strategy_of(self.kind) {
+            strategy.fill_bookmark(&mut object);
         }
         line(&json!({"type": "BOOKMARK", "object": object}))
     }

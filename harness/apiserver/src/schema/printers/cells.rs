@@ -58,3 +58,8 @@ pub(crate) fn with_containers(mut cells: Vec<Value>, template: &Value) -> Vec<Va
     cells.extend(containers(template));
     cells
 }
+
+/// A cell such as `1/3`.
+pub(crate) fn of(part: &Value, all: &Value) -> Value {
+    format!("{}/{}", number(part), number(all)).into()
+}

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::registry::strategies;
 use crate::schema::printers::columns::CellType::{self, Boolean, Date, Integer, Text};
-use crate::schema::printers::columns::{AGE, CONTAINERS, Column, NAME, wide};
+use crate::schema::printers::columns::{AGE, Column, NAME, wide};
 
 const fn narrow(name: &'static str, cells: CellType) -> Column {
     Column { name, cells, wide: false }
@@ -57,37 +57,6 @@ fn columns(kind: &str) -> Vec<Column> {
         "Secret" => &[narrow("Type", Text), narrow("Data", Text), AGE],
         "ServiceAccount" => &[AGE],
         "ResourceQuota" => &[narrow("Request", Text), narrow("Limit", Text), AGE],
-        "Deployment" => &[
-            narrow("Ready", Text),
-            narrow("Up-to-date", Text),
-            narrow("Available", Text),
-            AGE,
-            CONTAINERS[0],
-            CONTAINERS[1],
-            wide("Selector"),
-        ],
-        "ReplicaSet" => &[
-            narrow("Desired", Integer),
-            narrow("Current", Integer),
-            narrow("Ready", Integer),
-            AGE,
-            CONTAINERS[0],
-            CONTAINERS[1],
-            wide("Selector"),
-        ],
-        "StatefulSet" => &[narrow("Ready", Text), AGE, CONTAINERS[0], CONTAINERS[1]],
-        "DaemonSet" => &[
-            narrow("Desired", Integer),
-            narrow("Current", Integer),
-            narrow("Ready", Integer),
-            narrow("Up-to-date", Integer),
-            narrow("Available", Integer),
-            narrow("Node Selector", Text),
-            AGE,
-            CONTAINERS[0],
-            CONTAINERS[1],
-            wide("Selector"),
-        ],
         "Scale" => &[narrow("Desired", Integer), narrow("Available", Integer), AGE],
         "ControllerRevision" => &[narrow("Controller", Text), narrow("Revision", Text), AGE],
         "HorizontalPodAutoscaler" => &[

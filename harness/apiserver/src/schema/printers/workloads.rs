@@ -2,58 +2,7 @@
 
 use serde_json::Value;
 
-use crate::http::selector;
-use crate::schema::printers::cells::{items, labels, number, or, selector as selector_cell, with_containers};
-
-/// A cell such as `1/3`.
-fn of(part: &Value, all: &Value) -> Value {
-    format!("{}/{}", number(part), number(all)).into()
-}
-
-/// Upstream: `printDeployment`.
-pub(crate) fn deployment(object: &Value, age: &str) -> Vec<Value> {
-    let (spec, status) = (&object["spec"], &object["status"]);
-    let ready = of(&status["readyReplicas"], &spec["replicas"]);
-    let (updated, available) = (number(&status["updatedReplicas"]), number(&status["availableReplicas"]));
-    let mut cells = with_containers(vec![ready, updated.into(), available.into(), age.into()], &spec["template"]);
-    cells.push(selector::text(&spec["selector"]).into());
-    cells
-}
-
-/// Upstream: `printReplicaSet`.
-pub(crate) fn replica_set(object: &Value, age: &str) -> Vec<Value> {
-    let (spec, status) = (&object["spec"], &object["status"]);
-    let counts = [&spec["replicas"], &status["replicas"], &status["readyReplicas"]];
-    let mut cells: Vec<Value> = counts.into_iter().map(|count| number(count).into()).collect();
-    cells.push(age.into());
-    let mut cells = with_containers(cells, &spec["template"]);
-    cells.push(selector_cell(&spec["selector"]));
-    cells
-}
-
-/// Upstream: `printStatefulSet`.
-pub(crate) fn stateful_set(object: &Value, age: &str) -> Vec<Value> {
-    let (spec, status) = (&object["spec"], &object["status"]);
-    with_containers(vec![of(&status["readyReplicas"], &spec["replicas"]), age.into()], &spec["template"])
-}
-
-/// Upstream: `printDaemonSet`.
-pub(crate) fn daemon_set(object: &Value, age: &str) -> Vec<Value> {
-    let (spec, status) = (&object["spec"], &object["status"]);
-    let counts = [
-        "desiredNumberScheduled",
-        "currentNumberScheduled",
-        "numberReady",
-        "updatedNumberScheduled",
-        "numberAvailable",
-    ];
-    let mut cells: Vec<Value> = counts.into_iter().map(|name| number(&status[name]).into()).collect();
-    cells.push(labels(&spec["template"]["spec"]["nodeSelector"]).into());
-    cells.push(age.into());
-    let mut cells = with_containers(cells, &spec["template"]);
-    cells.push(selector_cell(&spec["selector"]));
-    cells
-}
+use crate::schema::printers::cells::{items, number, or};
 
 /// Upstream: `printScale`.
 pub(crate) fn scale(object: &Value, age: &str) -> Vec<Value> {
