@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::registry::resource_list::{
     HUGE_PAGES, ResourceList, amounts, has_pod_level_resources, is_native, pod_resources,
 };
+use crate::registry::strategies::strategy_of;
 use crate::types::kinds::ResourceKind;
 use crate::types::quantity::Quantity;
 
@@ -71,8 +72,7 @@ pub(crate) fn counts_unserved_kind(name: &str) -> bool {
 /// The names of the object counts of a kind.
 fn count_names(kind: &ResourceKind) -> Vec<String> {
     let mut names = vec![format!("count/{}", kind.resource())];
-    // Upstream: `legacyObjectCountAliases`.
-    if matches!(kind.built_in(), "ConfigMap" | "Secret" | "ResourceQuota") {
+    if strategy_of(kind).is_some_and(|strategy| strategy.has_legacy_quota_name()) {
         names.push(kind.plural.to_owned());
     }
     names

@@ -46,19 +46,6 @@ pub(crate) fn service(spec: &mut Value) {
     }
 }
 
-/// For containers, the default limit is the maximum, and the default request is the limit or the
-/// minimum.
-pub(crate) fn limit(limit: &mut Value) {
-    if limit["type"] != "Container" {
-        return;
-    }
-    for (from, to) in [("max", "default"), ("default", "defaultRequest"), ("min", "defaultRequest")] {
-        for (name, amount) in limit[from].as_object().cloned().unwrap_or_default() {
-            set(entry(limit, to), &name, amount);
-        }
-    }
-}
-
 pub(crate) fn spec(body: &mut Value, defaults: &Value) {
     let spec = entry(body, "spec");
     for (name, value) in defaults.as_object().into_iter().flatten() {

@@ -3,6 +3,7 @@
 use crate::http::request::ResourceRequest;
 use crate::http::status_error::StatusError;
 use crate::registry::state::Server;
+use crate::registry::strategies::strategy_of;
 use crate::storage::keys::StoreKey;
 use crate::types::kinds::{DEFINITION, ResourceKind};
 
@@ -34,9 +35,8 @@ pub(crate) fn storage_key(kind: &ResourceKind, key: &StoreKey) -> String {
         // The old name of nodes.
         "Node" => "minions",
         "Service" => "services/specs",
-        "Ingress" => "ingress",
         DEFINITION => "apiextensions.k8s.io/customresourcedefinitions",
-        _ => kind.plural,
+        _ => strategy_of(kind).and_then(|strategy| strategy.storage_folder()).unwrap_or(kind.plural),
     };
     format!("/{plural}/{}", names.join("/"))
 }

@@ -1,17 +1,15 @@
 //! The fields that the server sets itself before a write. Upstream: `BeforeCreate` and
 //! `BeforeUpdate` of `registry/rest`.
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
 use crate::registry::autoscaling;
 use crate::registry::defaults::{
-    behavior, entry, items, limit, pod_spec, requests_from_limits, requests_of_pod, service, set, spec,
+    behavior, entry, items, pod_spec, requests_from_limits, requests_of_pod, service, set, spec,
 };
 use crate::registry::resource_list::{ResourceList, add, amounts};
 use crate::registry::strategies::strategy_of;
-use crate::registry::strategy::keep;
+use crate::registry::strategy::{keep, without_metadata};
 use crate::types::kinds::{AUTOSCALER, DEFINITION, ResourceKind};
 
 /// Whether the generation of a kind counts changes of its spec.
@@ -19,7 +17,7 @@ fn has_generation(kind: &ResourceKind) -> bool {
     if let Some(strategy) = strategy_of(kind) {
         return strategy.has_generation();
     }
-    matches!(kind.built_in(), "Pod" | "EndpointSlice" | "Ingress" | "CustomResourceDefinition")
+    matches!(kind.built_in(), "Pod" | "CustomResourceDefinition")
 }
 
 /// The fields that the server resets after a write of the object or a subresource, so that no
@@ -36,7 +34,7 @@ pub(crate) fn reset_fields(kind: &ResourceKind, subresource: &str) -> &'static [
         return strategy.reset_fields(subresource);
     }
     match (kind.built_in(), subresource) {
-        ("ConfigMap" | "Secret" | "Event" | "ServiceAccount" | "EndpointSlice" | "LimitRange", _) => &[],
+        ("Event", _) => &[],
         ("Pod", "status") => &[&["spec"], &["metadata", "deletionTimestamp"], &["metadata", "ownerReferences"]],
         (_, "status") => &[&["spec"]],
         _ => &[&["status"]],
@@ -59,13 +57,6 @@ pub(crate) fn convert_fields(kind: &ResourceKind, body: &mut Value) {
         if !first.is_empty() && all.first().is_none_or(|one| *one != first) {
             body["spec"]["podCIDRs"] = json!([first]);
         }
-    }
-    if kind.built_in() != "Secret" {
-        return;
-    }
-    let plain = body.as_object_mut().and_then(|body| body.remove("stringData"));
-    for (key, text) in plain.as_ref().and_then(Value::as_object).into_iter().flatten() {
-        entry(body, "data")[key] = BASE64_STANDARD.encode(text.as_str().unwrap_or_default()).into();
     }
 }
 
@@ -103,14 +94,7 @@ pub(crate) fn set_defaults(kind: &ResourceKind, body: &mut Value) {
                 set(&mut body["status"], "allocatable", capacity);
             }
         }
-        "Secret" => set(body, "type", json!("Opaque")),
         "Service" => service(entry(body, "spec")),
-        "EndpointSlice" => {
-            for port in items(body, "ports") {
-                set(port, "name", json!(""));
-                set(port, "protocol", json!("TCP"));
-            }
-        }
         // v1 gets its default metric when it is converted to v2.
         "HorizontalPodAutoscaler" if kind.is_v1_autoscaler() => spec(body, &json!({"minReplicas": 1})),
         "HorizontalPodAutoscaler" => {
@@ -123,7 +107,6 @@ pub(crate) fn set_defaults(kind: &ResourceKind, body: &mut Value) {
                 behavior(&mut body["spec"]["behavior"]);
             }
         }
-        "LimitRange" => items(&mut body["spec"], "limits").for_each(limit),
         "CustomResourceDefinition" => {
             let spec = entry(body, "spec");
             let kind = spec["names"]["kind"].as_str().unwrap_or_default().to_owned();
@@ -158,7 +141,7 @@ pub(crate) fn prepare_for_create(kind: &ResourceKind, body: &mut Value) {
             }
             body["status"] = json!({"phase": "Pending", "qosClass": qos_class(&body["spec"])});
         }
-        "ResourceQuota" | "Service" | "HorizontalPodAutoscaler" | "Ingress" => {
+        "Service" | "HorizontalPodAutoscaler" => {
             body["status"] = json!({});
         }
         "CustomResourceDefinition" => {
@@ -210,20 +193,8 @@ pub(crate) fn prepare_for_update(kind: &ResourceKind, new: &mut Value, old: &Val
         new["spec"]["finalizers"] = old["spec"]["finalizers"].clone();
     }
     if has_generation(kind) {
-        let slice = kind.built_in() == "EndpointSlice"
-            && (without_metadata(new) != without_metadata(old)
-                || new["metadata"]["labels"] != old["metadata"]["labels"]);
-        if new["spec"] != old["spec"] || slice {
+        if new["spec"] != old["spec"] {
             next_generation(new, old);
-        }
-    }
-}
-
-/// Drops empty lists of an EndpointSlice, which etcd does not preserve.
-pub(crate) fn drop_empty_lists(body: &mut Value) {
-    for name in ["endpoints", "ports"] {
-        if body[name].as_array().is_some_and(Vec::is_empty) {
-            body[name] = Value::Null;
         }
     }
 }
@@ -232,8 +203,8 @@ pub(crate) fn drop_empty_lists(body: &mut Value) {
 /// errors show it, and null if there was no list. Does the same for an autoscaler's empty list of
 /// policies.
 pub(crate) fn keep_empty_rules(kind: &ResourceKind, given: &Value, read: &mut Value) {
-    if has_empty_rules(kind, given) {
-        read["spec"]["rules"] = json!([]);
+    if let Some(strategy) = strategy_of(kind) {
+        strategy.restore_empty_lists(given, read);
     }
     // An empty list of policies differs from an absent one: it gets no defaults.
     for direction in ["scaleUp", "scaleDown"].into_iter().filter(|_| kind.built_in() == AUTOSCALER) {
@@ -246,7 +217,7 @@ pub(crate) fn keep_empty_rules(kind: &ResourceKind, given: &Value, read: &mut Va
 
 /// Whether an Ingress has an empty list of rules.
 pub(crate) fn has_empty_rules(kind: &ResourceKind, body: &Value) -> bool {
-    kind.built_in() == "Ingress" && body["spec"]["rules"].as_array().is_some_and(Vec::is_empty)
+    strategy_of(kind).is_some_and(|strategy| strategy.has_empty_rules(body))
 }
 
 /// Removes an empty list of rules from an Ingress; returns whether there was one.
@@ -256,13 +227,6 @@ pub(crate) fn take_empty_rules(kind: &ResourceKind, body: &mut Value) -> bool {
         body["spec"].as_object_mut().and_then(|spec| spec.remove("rules"));
     }
     empty
-}
-
-/// A custom resource without its metadata.
-fn without_metadata(body: &Value) -> Value {
-    let mut body = body.clone();
-    body.as_object_mut().and_then(|body| body.remove("metadata"));
-    body
 }
 
 /// The versions in which objects of a definition may be stored.
@@ -348,10 +312,8 @@ fn qos_class(spec: &Value) -> &'static str {
 
 /// Whether PUT creates an absent object. Upstream: `AllowCreateOnUpdate`.
 pub(crate) fn allows_create_on_update(kind: &ResourceKind) -> bool {
-    strategy_of(kind).map_or_else(
-        || matches!(kind.built_in(), "Event" | "Service" | "LimitRange"),
-        |strategy| strategy.allow_create_on_update(),
-    )
+    strategy_of(kind)
+        .map_or_else(|| matches!(kind.built_in(), "Event" | "Service"), |strategy| strategy.allow_create_on_update())
 }
 
 /// Whether an update must have a resourceVersion. Upstream: `AllowUnconditionalUpdate`.
@@ -360,4 +322,18 @@ pub(crate) fn requires_version(kind: &ResourceKind) -> bool {
         || kind.custom.is_some() || kind.built_in() == DEFINITION,
         |strategy| !strategy.allow_unconditional_update(),
     )
+}
+
+/// Drops the empty lists that etcd does not preserve.
+pub(crate) fn drop_empty_lists(kind: &ResourceKind, body: &mut Value) {
+    for name in unstored_lists(kind) {
+        if body[*name].as_array().is_some_and(Vec::is_empty) {
+            body[*name] = Value::Null;
+        }
+    }
+}
+
+/// The lists that are not stored if they are empty.
+pub(crate) fn unstored_lists(kind: &ResourceKind) -> &'static [&'static str] {
+    strategy_of(kind).map_or(&[], |strategy| strategy.unstored_lists())
 }

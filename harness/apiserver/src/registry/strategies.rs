@@ -1,26 +1,40 @@
 //! The strategies of the built-in kinds: one line for each.
 
-use crate::registry::apps::daemon_set::DaemonSet;
-use crate::registry::apps::deployment::Deployment;
-use crate::registry::apps::replica_set::ReplicaSet;
-use crate::registry::apps::stateful_set::StatefulSet;
-use crate::registry::batch::cron_job::CronJob;
-use crate::registry::batch::job::Job;
-use crate::registry::coordination::lease::Lease;
-use crate::registry::policy::pod_disruption_budget::PodDisruptionBudget;
+use crate::registry::apps::daemon_set::DaemonSetStrategy;
+use crate::registry::apps::deployment::DeploymentStrategy;
+use crate::registry::apps::replica_set::ReplicaSetStrategy;
+use crate::registry::apps::stateful_set::StatefulSetStrategy;
+use crate::registry::batch::cron_job::CronJobStrategy;
+use crate::registry::batch::job::JobStrategy;
+use crate::registry::coordination::lease::LeaseStrategy;
+use crate::registry::core::config_map::ConfigMapStrategy;
+use crate::registry::core::limit_range::LimitRangeStrategy;
+use crate::registry::core::resource_quota::ResourceQuotaStrategy;
+use crate::registry::core::secret::SecretStrategy;
+use crate::registry::core::service_account::ServiceAccountStrategy;
+use crate::registry::discovery::endpoint_slice::EndpointSliceStrategy;
+use crate::registry::networking::ingress::IngressStrategy;
+use crate::registry::policy::pod_disruption_budget::PodDisruptionBudgetStrategy;
 use crate::registry::strategy::Strategy;
 use crate::types::kinds::ResourceKind;
 
 /// The strategies by the names of their kinds.
-static STRATEGIES: [(&str, &dyn Strategy); 8] = [
-    ("Deployment", &Deployment),
-    ("ReplicaSet", &ReplicaSet),
-    ("StatefulSet", &StatefulSet),
-    ("DaemonSet", &DaemonSet),
-    ("Job", &Job),
-    ("CronJob", &CronJob),
-    ("Lease", &Lease),
-    ("PodDisruptionBudget", &PodDisruptionBudget),
+static STRATEGIES: [(&str, &dyn Strategy); 15] = [
+    ("ConfigMap", &ConfigMapStrategy),
+    ("Secret", &SecretStrategy),
+    ("ServiceAccount", &ServiceAccountStrategy),
+    ("ResourceQuota", &ResourceQuotaStrategy),
+    ("LimitRange", &LimitRangeStrategy),
+    ("Deployment", &DeploymentStrategy),
+    ("ReplicaSet", &ReplicaSetStrategy),
+    ("StatefulSet", &StatefulSetStrategy),
+    ("DaemonSet", &DaemonSetStrategy),
+    ("Job", &JobStrategy),
+    ("CronJob", &CronJobStrategy),
+    ("Lease", &LeaseStrategy),
+    ("EndpointSlice", &EndpointSliceStrategy),
+    ("PodDisruptionBudget", &PodDisruptionBudgetStrategy),
+    ("Ingress", &IngressStrategy),
 ];
 
 /// The strategy of a built-in kind.

@@ -59,6 +59,36 @@ pub(crate) trait Strategy: Sync {
     /// Converts fields that are stored as others.
     fn convert_fields(&self, _: &mut Value) {}
 
+    /// Whether the server generates a name where upstream's admission would. Upstream generates
+    /// names of LimitRanges without one.
+    fn generates_missing_name(&self) -> bool {
+        false
+    }
+
+    /// Restores empty lists after decoding that differ from absent ones.
+    fn restore_empty_lists(&self, _given: &Value, _read: &mut Value) {}
+
+    /// Whether an object has an empty list of rules, which is not stored but which errors show.
+    fn has_empty_rules(&self, _: &Value) -> bool {
+        false
+    }
+
+    /// The lists that are not stored if they are empty.
+    fn unstored_lists(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// The folder of its objects in etcd, if it is not the plural.
+    fn storage_folder(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Whether quotas also count its objects by the plural alone. Upstream:
+    /// `legacyObjectCountAliases`.
+    fn has_legacy_quota_name(&self) -> bool {
+        false
+    }
+
     /// Prepares a new object: only the server sets its status.
     fn prepare_for_create(&self, _: &mut Value) {}
 
@@ -158,4 +188,11 @@ pub(crate) fn keep(new: &mut Value, old: &Value, name: &str) {
             None => fields.remove(name),
         };
     }
+}
+
+/// An object without its metadata.
+pub(crate) fn without_metadata(body: &Value) -> Value {
+    let mut body = body.clone();
+    body.as_object_mut().and_then(|body| body.remove("metadata"));
+    body
 }

@@ -20,9 +20,9 @@ use crate::types::field_error::FieldError;
 /// The annotation of a DaemonSet with the generation of its template.
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
-pub(crate) struct DaemonSet;
+pub(crate) struct DaemonSetStrategy;
 
-impl Strategy for DaemonSet {
+impl Strategy for DaemonSetStrategy {
     fn has_generation(&self) -> bool {
         true
     }

@@ -16,9 +16,9 @@ use crate::schema::printers::cells::{age, name, number, selector, with_container
 use crate::schema::printers::columns::{AGE, CONTAINERS, Column, NAME, integer, wide};
 use crate::types::field_error::FieldError;
 
-pub(crate) struct ReplicaSet;
+pub(crate) struct ReplicaSetStrategy;
 
-impl Strategy for ReplicaSet {
+impl Strategy for ReplicaSetStrategy {
     fn has_generation(&self) -> bool {
         true
     }

@@ -16,9 +16,9 @@ use crate::schema::printers::columns::{AGE, CONTAINERS, Column, NAME, text};
 use crate::types::field_error::FieldError;
 use crate::types::names;
 
-pub(crate) struct StatefulSet;
+pub(crate) struct StatefulSetStrategy;
 
-impl Strategy for StatefulSet {
+impl Strategy for StatefulSetStrategy {
     fn name_rule(&self) -> fn(&str) -> Vec<String> {
         names::dns_label
     }

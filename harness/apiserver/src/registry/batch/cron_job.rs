@@ -14,9 +14,9 @@ use crate::schema::printers::cells::{age, items, name, or, selector, with_contai
 use crate::schema::printers::columns::{AGE, CONTAINERS, Column, NAME, boolean, integer, text, wide};
 use crate::types::field_error::FieldError;
 
-pub(crate) struct CronJob;
+pub(crate) struct CronJobStrategy;
 
-impl Strategy for CronJob {
+impl Strategy for CronJobStrategy {
     fn has_generation(&self) -> bool {
         true
     }

@@ -26,9 +26,9 @@ const LABELS: [(&str, &str); 4] = [
     ("batch.kubernetes.io/job-name", "name"),
 ];
 
-pub(crate) struct Job;
+pub(crate) struct JobStrategy;
 
-impl Strategy for Job {
+impl Strategy for JobStrategy {
     fn has_generation(&self) -> bool {
         true
     }

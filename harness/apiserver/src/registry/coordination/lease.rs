@@ -9,9 +9,9 @@ use crate::schema::printers::cells::{age, name, or};
 use crate::schema::printers::columns::{AGE, Column, NAME, text};
 use crate::types::field_error::FieldError;
 
-pub(crate) struct Lease;
+pub(crate) struct LeaseStrategy;
 
-impl Strategy for Lease {
+impl Strategy for LeaseStrategy {
     fn qualifies_finalizers(&self) -> bool {
         false
     }

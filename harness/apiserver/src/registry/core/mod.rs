@@ -1,3 +1,8 @@
 //! The core group.
 
+pub(crate) mod config_map;
+pub(crate) mod limit_range;
+pub(crate) mod resource_quota;
+pub(crate) mod secret;
+pub(crate) mod service_account;
 pub(crate) mod service_allocation;

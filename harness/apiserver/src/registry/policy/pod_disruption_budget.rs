@@ -12,9 +12,9 @@ use crate::schema::printers::columns::{AGE, Column, NAME, integer, text};
 use crate::types::field_error::FieldError;
 use crate::types::names;
 
-pub(crate) struct PodDisruptionBudget;
+pub(crate) struct PodDisruptionBudgetStrategy;
 
-impl Strategy for PodDisruptionBudget {
+impl Strategy for PodDisruptionBudgetStrategy {
     fn name_rule(&self) -> fn(&str) -> Vec<String> {
         names::path_segment
     }

@@ -3,64 +3,9 @@
 
 use serde_json::Value;
 
-use crate::registry::validate::{meta, pod, quantity};
+use crate::registry::validate::{pod, quantity};
 use crate::types::field_error::FieldError;
-use crate::types::kinds::ResourceKind;
 use crate::types::names;
-
-/// The size limit of the data of a ConfigMap or Secret.
-const DATA: usize = 1 << 20;
-
-/// Validates a ConfigMap or Secret.
-pub(crate) fn data(kind: &ResourceKind, object: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    let mut size = 0;
-    for field in ["data", "binaryData"] {
-        for (key, value) in object[field].as_object().into_iter().flatten() {
-            size += value.as_str().unwrap_or_default().len();
-            let path = format!("{field}[{key}]");
-            errors
-                .extend(names::config_key(key).into_iter().map(|wrong| FieldError::invalid(&path, key.clone(), wrong)));
-            if field == "data" && object["binaryData"].get(key).is_some() {
-                errors.push(FieldError::invalid(&path, key.clone(), "duplicate of key present in binaryData"));
-            }
-        }
-    }
-    if size > DATA {
-        errors.push(FieldError::too_long(if kind.built_in() == "Secret" { "data" } else { "" }, DATA));
-    }
-    let needed: &[&str] = match object["type"].as_str() {
-        Some("kubernetes.io/tls") => &["tls.crt", "tls.key"],
-        Some("kubernetes.io/ssh-auth") => &["ssh-privatekey"],
-        _ => &[],
-    };
-    for name in needed.iter().filter(|name| object["data"].get(**name).is_none()) {
-        errors.push(FieldError::required(&format!("data[{name}]"), ""));
-    }
-    errors
-}
-
-/// Validates an update of a ConfigMap or Secret.
-pub(crate) fn data_update(kind: &ResourceKind, new: &Value, old: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    if kind.built_in() == "Secret" && new["type"] != old["type"] {
-        errors.push(FieldError::invalid("type", new["type"].clone(), "field is immutable"));
-    }
-    if old["immutable"] == true {
-        let why = "field is immutable when `immutable` is set";
-        if new["immutable"] != true {
-            errors.push(FieldError::forbidden("immutable", why));
-        }
-        for field in ["data", "binaryData"] {
-            if new[field] != old[field] {
-                errors.push(FieldError::forbidden(field, why));
-            }
-        }
-    }
-    errors.extend(meta::create(&new["metadata"], names::dns_subdomain, true));
-    errors.extend(data(kind, new));
-    errors
-}
 
 pub(crate) fn node(object: &Value, new: bool) -> Vec<FieldError> {
     let mut errors = taints(&object["spec"]["taints"]);

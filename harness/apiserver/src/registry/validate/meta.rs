@@ -13,8 +13,8 @@ const ANNOTATIONS: usize = 256 << 10;
 /// The finalizers that need no domain.
 const FINALIZERS: [&str; 3] = ["orphan", "foregroundDeletion", "kubernetes"];
 
-/// Validates the metadata of a new object. `qualifies`: whether a finalizer must have a domain or be
-/// a standard one, which core, apps and batch require.
+/// Validates the metadata of a new object. `qualifies`: whether a finalizer must have a domain or
+/// be a standard one, which core, apps and batch require.
 pub(crate) fn create(meta: &Value, name: fn(&str) -> Vec<String>, qualifies: bool) -> Vec<FieldError> {
     let mut errors = object_meta(meta, name);
     if qualifies {

@@ -6,17 +6,16 @@
 pub(crate) mod apps;
 mod autoscaler;
 pub(crate) mod batch;
-mod container;
+pub(crate) mod container;
 mod core;
+pub(crate) mod data;
 mod event;
-mod ingress;
 pub(crate) mod meta;
-mod network;
+pub(crate) mod network;
 mod pod;
 pub(crate) mod pod_warnings;
-mod policy;
 pub(crate) mod quantity;
-mod quota;
+pub(crate) mod quota;
 pub(crate) mod scalars;
 pub(crate) mod statuses;
 pub(crate) mod strategies;
@@ -64,14 +63,9 @@ pub(crate) fn create(kind: &ResourceKind, new: &Value) -> Vec<FieldError> {
     let mut errors = metadata(kind, new);
     match kind.built_in() {
         "Pod" => errors.extend(validate_pod(new)),
-        "ConfigMap" | "Secret" => errors.extend(core::data(kind, new)),
         "Node" => errors.extend(core::node(new, true)),
-        "ResourceQuota" => errors.extend(quota::spec(&new["spec"])),
         "Service" => errors.extend(network::service(new)),
-        "EndpointSlice" => errors.extend(network::endpoint_slice(new, None)),
         "HorizontalPodAutoscaler" => errors.extend(autoscaler::spec(&new["spec"], None)),
-        "LimitRange" => errors.extend(policy::limit_range(&new["spec"])),
-        "Ingress" => errors.extend(ingress::create(new)),
         _ => {}
     }
     errors
@@ -101,10 +95,7 @@ pub(crate) fn update(kind: &ResourceKind, new: &Value, old: &Value) -> Vec<Field
         // Upstream also validates it as a new object.
         errors.extend(create(kind, new));
     }
-    // These are validated like new objects.
-    if !matches!(kind.built_in(), "EndpointSlice" | "LimitRange") {
-        errors.extend(own);
-    }
+    errors.extend(own);
     match kind.built_in() {
         "Pod" => {
             errors.extend(metadata(kind, new));
@@ -114,28 +105,13 @@ pub(crate) fn update(kind: &ResourceKind, new: &Value, old: &Value) -> Vec<Field
             }
             errors.extend(pod::update(&new["spec"], &old["spec"]));
         }
-        "ServiceAccount" => errors.extend(metadata(kind, new)),
-        "ConfigMap" | "Secret" => errors.extend(core::data_update(kind, new, old)),
         "Node" => errors.extend(core::node_update(new, old)),
-        "ResourceQuota" => errors.extend(quota::update(&new["spec"], &old["spec"])),
         "CustomResourceDefinition" => errors.extend(validate_definition_update(new, old)),
         "Service" => {
             errors.extend(network::service_update(&new["spec"], &old["spec"]));
             errors.extend(network::service(new));
         }
-        "EndpointSlice" => {
-            errors.extend(metadata(kind, new));
-            errors.extend(network::endpoint_slice(new, Some(old)));
-        }
         "HorizontalPodAutoscaler" => errors.extend(autoscaler::spec(&new["spec"], Some(&old["spec"]))),
-        "LimitRange" => {
-            errors.extend(metadata(kind, new));
-            errors.extend(policy::limit_range(&new["spec"]));
-        }
-        "Ingress" => {
-            errors.extend(metadata(kind, new));
-            errors.extend(ingress::update(new, old));
-        }
         _ => {}
     }
     errors
@@ -163,12 +139,7 @@ pub(crate) fn status(kind: &ResourceKind, new: &Value, old: &Value) -> Vec<Field
         }
         "Node" => errors.extend(core::node_update(new, old)),
         "Service" => errors.extend(network::service_status(new)),
-        "Ingress" => errors.extend(ingress::status(&new["status"]["loadBalancer"])),
         "Namespace" => errors.extend(core::namespace_status(new)),
-        "ResourceQuota" => {
-            errors.extend(quota::amounts(&new["status"]["hard"], "status.hard"));
-            errors.extend(quota::amounts(&new["status"]["used"], "status.used"));
-        }
         _ => {}
     }
     errors
@@ -180,12 +151,6 @@ pub(crate) fn warnings(kind: &ResourceKind, new: &Value, old: Option<&Value>) ->
         return strategy.warnings(new, old);
     }
     let mut all = Vec::new();
-    if old.is_none() && kind.built_in() == "ResourceQuota" {
-        all.extend(quota::warnings(&new["spec"]["hard"]));
-    }
-    if old.is_none() && kind.built_in() == "Ingress" {
-        all.extend(ingress::class_warning(new));
-    }
     if kind.built_in() == "Service" {
         all.extend(network::warnings(&new["spec"]));
     }

@@ -1,13 +1,11 @@
-//! Validates Services and EndpointSlices. Upstream: `ValidateService`, `ValidateEndpointSlice`.
-
-use std::net::Ipv4Addr;
+//! Validates Services. Upstream: `ValidateService`.
 
 use serde_json::Value;
 
 use crate::types::field_error::FieldError;
 use crate::types::names;
 
-const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
+pub(crate) const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
 const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
 
 fn number(value: &Value, path: &str) -> Option<FieldError> {
@@ -16,7 +14,7 @@ fn number(value: &Value, path: &str) -> Option<FieldError> {
     (!fits).then(|| FieldError::invalid(path, number, "must be between 1 and 65535, inclusive"))
 }
 
-fn label(value: &str, path: &str) -> Vec<FieldError> {
+pub(crate) fn label(value: &str, path: &str) -> Vec<FieldError> {
     names::dns_label(value).into_iter().map(|wrong| FieldError::invalid(path, value, wrong)).collect()
 }
 
@@ -142,54 +140,6 @@ pub(crate) fn service(service: &Value) -> Vec<FieldError> {
     }
     if !TYPES.contains(&kind) {
         errors.push(FieldError::unsupported("spec.type", kind, &TYPES));
-    }
-    errors
-}
-
-pub(crate) fn endpoint_slice(slice: &Value, old: Option<&Value>) -> Vec<FieldError> {
-    const ADDRESSES: [&str; 3] = ["FQDN", "IPv4", "IPv6"];
-    let mut errors = Vec::new();
-    let kind = slice["addressType"].as_str().unwrap_or_default();
-    if kind.is_empty() {
-        errors.push(FieldError::required("addressType", ""));
-    } else if !ADDRESSES.contains(&kind) {
-        errors.push(FieldError::unsupported("addressType", kind, &ADDRESSES));
-    }
-    let mut names: Vec<&str> = Vec::new();
-    for (at, port) in slice["ports"].as_array().into_iter().flatten().enumerate() {
-        let name = port["name"].as_str().unwrap_or_default();
-        if !name.is_empty() {
-            errors.extend(label(name, &format!("ports[{at}].name")));
-        }
-        if names.contains(&name) {
-            errors.push(FieldError::duplicate(&format!("ports[{at}].name"), name));
-        } else {
-            names.push(name);
-        }
-        if let Some(protocol) = port["protocol"].as_str().filter(|protocol| !PROTOCOLS.contains(protocol)) {
-            errors.push(FieldError::unsupported(&format!("ports[{at}].protocol"), protocol, &PROTOCOLS));
-        }
-    }
-    if old.is_none_or(|old| old["endpoints"] != slice["endpoints"]) {
-        for (at, endpoint) in slice["endpoints"].as_array().into_iter().flatten().enumerate() {
-            let path = format!("endpoints[{at}].addresses");
-            let addresses = endpoint["addresses"].as_array().map(Vec::as_slice).unwrap_or_default();
-            if addresses.is_empty() {
-                errors.push(FieldError::required(&path, "must contain at least 1 address"));
-            }
-            for (index, address) in addresses.iter().filter_map(Value::as_str).enumerate() {
-                if kind == "IPv4" && address.parse::<Ipv4Addr>().is_err() {
-                    let why = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
-                    errors.push(FieldError::invalid(&format!("{path}[{index}]"), address, why));
-                }
-            }
-            if let Some(host) = endpoint["hostname"].as_str() {
-                errors.extend(label(host, &format!("endpoints[{at}].hostname")));
-            }
-        }
-    }
-    if old.is_some_and(|old| old["addressType"] != slice["addressType"]) {
-        errors.push(FieldError::invalid("addressType", kind, "field is immutable"));
     }
     errors
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::types::names;
 
-/// The warning for a name that is no DNS label; `usage` says what contains the name.
+/// The warning for a name that is not a DNS label; `usage` says what contains the name.
 pub(crate) fn name_warning(new: &Value, usage: &str) -> Option<String> {
     let wrong = names::dns_label(new["metadata"]["name"].as_str().unwrap_or_default());
     (!wrong.is_empty()).then(|| {

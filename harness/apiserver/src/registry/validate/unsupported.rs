@@ -1,14 +1,12 @@
 //! Detects unsupported features of partly supported kinds: an object with one is refused with 501,
 //! and neither accepted nor rejected.
 
-use std::net::IpAddr;
-
 use serde_json::Value;
 
 use crate::admission::pod_security::unknown_standard;
 use crate::registry::strategies::strategy_of;
 use crate::registry::validate::autoscaler;
-use crate::registry::validate::unsupported_fields::{pod_level_resources, unsupported_field};
+use crate::registry::validate::unsupported_fields::pod_level_resources;
 use crate::types::kinds::{DEFINITION, ResourceKind};
 
 /// The maximum number of patterns in a definition.
@@ -23,13 +21,6 @@ pub(crate) fn unsupported_status(kind: &ResourceKind, new: &Value) -> Option<Str
     match kind.built_in() {
         "Service" if !ingress.is_null() && new["spec"]["type"] == "LoadBalancer" => {
             Some("the status of a load balancer".to_owned())
-        }
-        "Ingress" => {
-            // Upstream accepts some non-canonical addresses and warns about them.
-            let plain = |ip: &str| ip.parse::<IpAddr>().is_ok_and(|parsed| parsed.to_string() == ip);
-            let all = ingress.as_array().into_iter().flatten().filter_map(|one| one["ip"].as_str());
-            let mut odd = all.filter(|ip| !ip.is_empty() && !plain(ip));
-            odd.next().map(|ip| format!("the address {ip:?}"))
         }
         _ => None,
     }
@@ -68,33 +59,15 @@ pub(crate) fn unsupported_feature(kind: &ResourceKind, new: &Value, old: Option<
         return strategy.unsupported_feature(new, old);
     }
     let spec = &new["spec"];
-    let has = |spec: &Value, names: &[&str]| unsupported_field(kind.kind, spec, names);
     match kind.built_in() {
         "Service" => service(spec, old.map(|old| &old["spec"])),
         "Pod" => pod_level_resources(new),
         "Namespace" => unknown_standard(&new["metadata"]["labels"]),
-        "EndpointSlice" => {
-            let all = new["endpoints"].as_array().into_iter().flatten();
-            let other = matches!(new["addressType"].as_str(), Some("IPv6" | "FQDN"));
-            let ports = new["ports"].as_array().into_iter().flatten();
-            let mut found = all.filter_map(|one| has(one, &["hints", "deprecatedTopology", "nodeName"]));
-            found
-                .next()
-                .or_else(|| ports.filter_map(|port| has(port, &["appProtocol"])).next())
-                .or_else(|| other.then(|| "an EndpointSlice of another addressType than IPv4".to_owned()))
-        }
         "HorizontalPodAutoscaler" => {
             let all = spec["metrics"].as_array().into_iter().flatten();
             let mut names = all.filter_map(|one| one["containerResource"]["name"].as_str());
             let odd = names.find(|name| !matches!(*name, "" | "cpu" | "memory"));
             odd.map(|name| format!("a metric of the resource {name:?} of a container"))
-        }
-        "LimitRange" => {
-            let mut all = spec["limits"].as_array().into_iter().flatten();
-            all.find_map(|one| match one["type"].as_str() {
-                Some("Container") => has(one, &["maxLimitRequestRatio"]),
-                other => Some(format!("a LimitRange of the type {}", other.unwrap_or_default())),
-            })
         }
         _ => None,
     }

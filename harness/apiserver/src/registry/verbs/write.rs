@@ -17,6 +17,7 @@ use crate::registry::decode::{check_name, check_namespace, decode_as, normalize,
 use crate::registry::field_ownership::update_managers;
 use crate::registry::prepare;
 use crate::registry::state::Server;
+use crate::registry::strategies::strategy_of;
 use crate::registry::validate::{self, unsupported};
 use crate::storage::keys::StoreKey;
 use crate::storage::object::StoredObject;
@@ -68,7 +69,7 @@ impl Server {
         let admission_name = if admission_name.is_empty() { "Unknown" } else { admission_name.as_str() };
         admission::create(self, kind, &namespace, admission_name, &mut body)?;
         let mut name = name.clone();
-        if name.is_empty() && kind.built_in() == "LimitRange" {
+        if name.is_empty() && strategy_of(kind).is_some_and(|strategy| strategy.generates_missing_name()) {
             name = self.rng.uid();
             body["metadata"]["name"] = name.clone().into();
         }
@@ -130,9 +131,9 @@ impl Server {
             "Service" => service_allocation::create(self, &mut body["spec"]),
             // Upstream sets defaults again when it reads from etcd.
             "Job" if !self.dry_run => crate::registry::batch::job::labels_of_job(&mut body),
-            "EndpointSlice" => prepare::drop_empty_lists(&mut body),
             _ => {}
         }
+        prepare::drop_empty_lists(kind, &mut body);
         let body = normalize(kind, body)?;
         let object = self.put_object(kind, key, body, managers).as_kind(request.kind);
         if self.dry_run {
@@ -287,10 +288,9 @@ impl Server {
         }
         new["metadata"]["resourceVersion"] = old.version.to_string().into();
         new["metadata"]["generation"] = before["metadata"]["generation"].clone();
-        let given = (kind.built_in() == "EndpointSlice").then(|| new.clone());
-        if kind.built_in() == "EndpointSlice" {
-            prepare::drop_empty_lists(&mut new);
-        }
+        let given: Vec<(&str, Value)> =
+            prepare::unstored_lists(kind).iter().map(|name| (*name, new[*name].clone())).collect();
+        prepare::drop_empty_lists(kind, &mut new);
         if status {
             prepare::prepare_for_status_update(kind, &mut new, before);
         } else {
@@ -371,8 +371,8 @@ impl Server {
         if old.is_deleting() && !kept && grace == 0 && kind.built_in() != "Namespace" {
             self.remove_object(&old.key());
             // The response shows the lists as sent, since nothing is stored.
-            for (given, name) in given.iter().flat_map(|given| ["endpoints", "ports"].map(|name| (given, name))) {
-                new[name] = given[name].clone();
+            for (name, list) in given {
+                new[name] = list;
             }
             return Ok(StoredObject::new(kind, new, managers, old.version));
         }

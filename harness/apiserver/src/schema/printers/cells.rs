@@ -6,6 +6,9 @@ use serde_json::Value;
 use crate::http::selector as http_selector;
 use crate::schema::printers::age;
 
+/// The maximum number of ports or addresses in a cell.
+pub(crate) const MOST: usize = 3;
+
 /// The name of an object.
 pub(crate) fn name(object: &Value) -> Value {
     or(&object["metadata"]["name"], "").into()
@@ -62,4 +65,20 @@ pub(crate) fn with_containers(mut cells: Vec<Value>, template: &Value) -> Vec<Va
 /// A cell such as `1/3`.
 pub(crate) fn of(part: &Value, all: &Value) -> Value {
     format!("{}/{}", number(part), number(all)).into()
+}
+
+/// The number of entries of a map.
+pub(crate) fn count(value: &Value) -> usize {
+    value.as_object().map_or(0, serde_json::Map::len)
+}
+
+/// The first few values, and the number of the rest.
+pub(crate) fn some(all: impl Iterator<Item = String>) -> String {
+    let all: Vec<String> = all.collect();
+    let shown = all[..all.len().min(MOST)].join(",");
+    match all.len() {
+        count if count > MOST => format!("{shown} + {} more...", count - MOST),
+        _ if shown.is_empty() => "<unset>".to_owned(),
+        _ => shown,
+    }
 }

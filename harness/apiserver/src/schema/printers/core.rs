@@ -1,35 +1,10 @@
-//! Table cells of ConfigMaps, Secrets, quotas, Events and Leases.
+//! Table cells of Events.
 
 use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::schema::printers::age;
 use crate::schema::printers::cells::{number, or};
-
-fn count(value: &Value) -> usize {
-    value.as_object().map_or(0, serde_json::Map::len)
-}
-
-/// Upstream: `printConfigMap`.
-pub(crate) fn config_map(map: &Value, age: &str) -> Vec<Value> {
-    vec![(count(&map["data"]) + count(&map["binaryData"])).into(), age.into()]
-}
-
-/// Upstream: `printSecret`.
-pub(crate) fn secret(secret: &Value, age: &str) -> Vec<Value> {
-    vec![or(&secret["type"], "").into(), count(&secret["data"]).into(), age.into()]
-}
-
-/// Upstream: `printResourceQuota`.
-pub(crate) fn quota(quota: &Value, age: &str) -> Vec<Value> {
-    let (mut requests, mut limits) = (Vec::new(), Vec::new());
-    for (resource, hard) in quota["status"]["hard"].as_object().into_iter().flatten() {
-        let used = or(&quota["status"]["used"][resource], "0");
-        let line = format!("{resource}: {used}/{}", or(hard, "0"));
-        if resource.starts_with("limits.") { limits.push(line) } else { requests.push(line) }
-    }
-    vec![requests.join(", ").into(), limits.join(", ").into(), age.into()]
-}
 
 /// Upstream: `printEvent`.
 pub(crate) fn event(event: &Value, now: Timestamp) -> Vec<Value> {

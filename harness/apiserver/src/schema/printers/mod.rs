@@ -144,16 +144,10 @@ fn cells(kind: &str, object: &Value, now: Timestamp) -> Vec<Value> {
         "Namespace" => cells.extend(nodes::namespace(object, &age)),
         // The name is the last cell.
         "Event" => return core::event(object, now),
-        "ConfigMap" => cells.extend(core::config_map(object, &age)),
-        "Secret" => cells.extend(core::secret(object, &age)),
-        "ServiceAccount" => cells.push(age.into()),
-        "ResourceQuota" => cells.extend(core::quota(object, &age)),
         "Scale" => cells.extend(workloads::scale(object, &age)),
         "ControllerRevision" => cells.extend(workloads::revision(object, &age)),
         "HorizontalPodAutoscaler" => cells.extend(workloads::autoscaler(object, &age)),
         "Service" => cells.extend(services::service(object, &age)),
-        "EndpointSlice" => cells.extend(services::endpoint_slice(object, &age)),
-        "Ingress" => cells.extend(services::ingress(object, &age)),
         _ => cells.push(object["metadata"]["creationTimestamp"].clone()),
     }
     cells

@@ -1,13 +1,10 @@
-//! Table cells of Services, EndpointSlices and Ingresses.
+//! Table cells of Services.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
 use crate::schema::printers::cells::{items, labels, number, or};
-
-/// The maximum number of ports or addresses in a cell.
-const MOST: usize = 3;
 
 /// Upstream: `printService`.
 pub(crate) fn service(service: &Value, age: &str) -> Vec<Value> {
@@ -46,47 +43,5 @@ fn external(service: &Value) -> String {
         }
         "ExternalName" => or(&service["spec"]["externalName"], "").to_owned(),
         _ => "<unknown>".to_owned(),
-    }
-}
-
-/// Upstream: `printEndpointSlice`.
-pub(crate) fn endpoint_slice(slice: &Value, age: &str) -> Vec<Value> {
-    let ports = items(&slice["ports"]).map(|port| match port["port"].as_i64() {
-        Some(number) => number.to_string(),
-        None => port["name"].as_str().unwrap_or("*").to_owned(),
-    });
-    let addresses = items(&slice["endpoints"]).flat_map(|one| items(&one["addresses"]));
-    let addresses = addresses.map(|address| or(address, "").to_owned());
-    vec![or(&slice["addressType"], "").into(), some(ports).into(), some(addresses).into(), age.into()]
-}
-
-/// Upstream: `printIngress`.
-pub(crate) fn ingress(ingress: &Value, age: &str) -> Vec<Value> {
-    let spec = &ingress["spec"];
-    let hosts: Vec<&str> =
-        items(&spec["rules"]).take(MOST).map(|rule| or(&rule["host"], "")).filter(|host| !host.is_empty()).collect();
-    // Upstream counts the remaining rules only once three hosts are shown.
-    let more = items(&spec["rules"]).len().saturating_sub(MOST);
-    let hosts = match hosts.join(",") {
-        none if none.is_empty() => "*".to_owned(),
-        shown if more > 0 && hosts.len() == MOST => format!("{shown} + {more} more..."),
-        shown => shown,
-    };
-    let balanced = items(&ingress["status"]["loadBalancer"]["ingress"]);
-    let addresses: BTreeSet<&str> =
-        balanced.map(|one| or(&one["ip"], or(&one["hostname"], ""))).filter(|one| !one.is_empty()).collect();
-    let addresses = addresses.into_iter().collect::<Vec<_>>().join(",");
-    let ports = if items(&spec["tls"]).len() > 0 { "80, 443" } else { "80" };
-    vec![or(&spec["ingressClassName"], "<none>").into(), hosts.into(), addresses.into(), ports.into(), age.into()]
-}
-
-/// The first few values, and the number of the rest.
-fn some(all: impl Iterator<Item = String>) -> String {
-    let all: Vec<String> = all.collect();
-    let shown = all[..all.len().min(MOST)].join(",");
-    match all.len() {
-        count if count > MOST => format!("{shown} + {} more...", count - MOST),
-        _ if shown.is_empty() => "<unset>".to_owned(),
-        _ => shown,
     }
 }

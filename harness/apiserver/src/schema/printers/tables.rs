@@ -53,10 +53,6 @@ fn columns(kind: &str) -> Vec<Column> {
                 wide("Name"),
             ];
         }
-        "ConfigMap" => &[narrow("Data", Text), AGE],
-        "Secret" => &[narrow("Type", Text), narrow("Data", Text), AGE],
-        "ServiceAccount" => &[AGE],
-        "ResourceQuota" => &[narrow("Request", Text), narrow("Limit", Text), AGE],
         "Scale" => &[narrow("Desired", Integer), narrow("Available", Integer), AGE],
         "ControllerRevision" => &[narrow("Controller", Text), narrow("Revision", Text), AGE],
         "HorizontalPodAutoscaler" => &[
@@ -75,10 +71,6 @@ fn columns(kind: &str) -> Vec<Column> {
             AGE,
             wide("Selector"),
         ],
-        "Ingress" => {
-            &[narrow("Class", Text), narrow("Hosts", Text), narrow("Address", Text), narrow("Ports", Text), AGE]
-        }
-        "EndpointSlice" => &[narrow("AddressType", Text), narrow("Ports", Text), narrow("Endpoints", Text), AGE],
         _ => &[narrow("Created At", Date)],
     };
     [&[NAME], own].concat()

@@ -1,9 +1,14 @@
-//! Validates Ingresses. Upstream: `pkg/apis/networking/validation`.
+//! Ingresses. Upstream: `pkg/registry/networking/ingress`, `ValidateIngress…`, `printIngress`.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use serde_json::Value;
+use jiff::Timestamp;
+use serde_json::{Value, json};
 
+use crate::registry::strategy::Strategy;
+use crate::schema::printers::cells::{MOST, age, items as elements, name, or};
+use crate::schema::printers::columns::{AGE, Column, NAME, text as column};
 use crate::types::field_error::FieldError;
 use crate::types::names;
 
@@ -11,8 +16,98 @@ use crate::types::names;
 const CLASS: &str = "kubernetes.io/ingress.class";
 const PATH_TYPES: [&str; 3] = ["Exact", "ImplementationSpecific", "Prefix"];
 
+pub(crate) struct IngressStrategy;
+
+impl Strategy for IngressStrategy {
+    fn has_generation(&self) -> bool {
+        true
+    }
+
+    fn prepare_for_create(&self, ingress: &mut Value) {
+        ingress["status"] = json!({});
+    }
+
+    fn validate(&self, new: &Value) -> Vec<FieldError> {
+        let mut errors = self.validate_metadata(new);
+        errors.extend(validate_new(new));
+        errors
+    }
+
+    fn validate_update(&self, new: &Value, old: &Value) -> Vec<FieldError> {
+        let mut errors = self.validate_metadata_update(new, old);
+        errors.extend(self.validate_metadata(new));
+        errors.extend(validate_changes(new, old));
+        errors
+    }
+
+    fn validate_status_update(&self, new: &Value, old: &Value) -> Vec<FieldError> {
+        let mut errors = self.validate_metadata_update(new, old);
+        errors.extend(validate_status(&new["status"]["loadBalancer"]));
+        errors
+    }
+
+    fn warnings(&self, new: &Value, old: Option<&Value>) -> Vec<String> {
+        if old.is_some() { Vec::new() } else { class_warning(new).into_iter().collect() }
+    }
+
+    fn unsupported_status(&self, new: &Value) -> Option<String> {
+        // Upstream accepts some non-canonical addresses and warns about them.
+        let plain = |ip: &str| ip.parse::<IpAddr>().is_ok_and(|parsed| parsed.to_string() == ip);
+        let all = elements(&new["status"]["loadBalancer"]["ingress"]).filter_map(|one| one["ip"].as_str());
+        let mut odd = all.filter(|ip| !ip.is_empty() && !plain(ip));
+        odd.next().map(|ip| format!("the address {ip:?}"))
+    }
+
+    fn restore_empty_lists(&self, given: &Value, read: &mut Value) {
+        if self.has_empty_rules(given) {
+            read["spec"]["rules"] = json!([]);
+        }
+    }
+
+    fn has_empty_rules(&self, ingress: &Value) -> bool {
+        ingress["spec"]["rules"].as_array().is_some_and(Vec::is_empty)
+    }
+
+    fn storage_folder(&self) -> Option<&'static str> {
+        Some("ingress")
+    }
+
+    fn columns(&self) -> &'static [Column] {
+        const { &[NAME, column("Class"), column("Hosts"), column("Address"), column("Ports"), AGE] }
+    }
+
+    fn cells(&self, ingress: &Value, now: Timestamp) -> Vec<Value> {
+        let spec = &ingress["spec"];
+        let hosts: Vec<&str> = elements(&spec["rules"])
+            .take(MOST)
+            .map(|rule| or(&rule["host"], ""))
+            .filter(|host| !host.is_empty())
+            .collect();
+        // Upstream counts the remaining rules only once three hosts are shown.
+        let more = elements(&spec["rules"]).len().saturating_sub(MOST);
+        let hosts = match hosts.join(",") {
+            none if none.is_empty() => "*".to_owned(),
+            shown if more > 0 && hosts.len() == MOST => format!("{shown} + {more} more..."),
+            shown => shown,
+        };
+        let balanced = elements(&ingress["status"]["loadBalancer"]["ingress"]);
+        let addresses: BTreeSet<&str> =
+            balanced.map(|one| or(&one["ip"], or(&one["hostname"], ""))).filter(|one| !one.is_empty()).collect();
+        let addresses = addresses.into_iter().collect::<Vec<_>>().join(",");
+        let ports = if elements(&spec["tls"]).len() > 0 { "80, 443" } else { "80" };
+        vec![
+            name(ingress),
+            or(&spec["ingressClassName"], "<none>").into(),
+            hosts.into(),
+            addresses.into(),
+            ports.into(),
+            age(ingress, now),
+        ]
+    }
+}
+
 /// Validates a new Ingress.
-pub(crate) fn create(ingress: &Value) -> Vec<FieldError> {
+fn validate_new(ingress: &Value) -> Vec<FieldError> {
     let mut errors = spec(&ingress["spec"], true);
     let class = ingress["spec"]["ingressClassName"].as_str();
     if let (Some(annotated), Some(class)) = (annotation(ingress), class)
@@ -25,20 +120,20 @@ pub(crate) fn create(ingress: &Value) -> Vec<FieldError> {
 }
 
 /// Validates an update. An invalid secret name that existed before is tolerated.
-pub(crate) fn update(new: &Value, old: &Value) -> Vec<FieldError> {
+fn validate_changes(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut all = old["spec"]["tls"].as_array().into_iter().flatten();
     let wrong_secret = all.any(|tls| !secret_name(tls).is_empty());
     spec(&new["spec"], !wrong_secret)
 }
 
 /// The warning for a new Ingress that names its class only in the annotation.
-pub(crate) fn class_warning(ingress: &Value) -> Option<String> {
+fn class_warning(ingress: &Value) -> Option<String> {
     let deprecated = annotation(ingress).is_some() && ingress["spec"]["ingressClassName"].is_null();
     deprecated.then(|| format!("annotation \"{CLASS}\" is deprecated, please use 'spec.ingressClassName' instead"))
 }
 
 /// Validates the status: the addresses of load balancers.
-pub(crate) fn status(balancer: &Value) -> Vec<FieldError> {
+fn validate_status(balancer: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (at, one) in items(&balancer["ingress"]).enumerate() {
         let (host, path) = (text(one, "hostname"), format!("status.loadBalancer.ingress[{at}].hostname"));

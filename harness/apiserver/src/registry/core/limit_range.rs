@@ -1,15 +1,69 @@
-//! Validates LimitRanges. Upstream: `ValidateLimitRange`.
+//! LimitRanges. Upstream: `pkg/registry/core/limitrange`, `ValidateLimitRange`.
 
 use std::cmp::Ordering;
 
 use serde_json::Value;
 
+use crate::registry::defaults::{entry, items, set};
+use crate::registry::strategy::{FieldPaths, Strategy};
+use crate::registry::validate::unsupported_fields::unsupported_field;
 use crate::registry::validate::{container, quantity};
 use crate::types::field_error::FieldError;
 use crate::types::names;
 
+pub(crate) struct LimitRangeStrategy;
+
+impl Strategy for LimitRangeStrategy {
+    fn allow_create_on_update(&self) -> bool {
+        true
+    }
+
+    fn reset_fields(&self, _: &str) -> FieldPaths {
+        &[]
+    }
+
+    fn set_defaults(&self, body: &mut Value) {
+        items(&mut body["spec"], "limits").for_each(default_limit);
+    }
+
+    fn generates_missing_name(&self) -> bool {
+        true
+    }
+
+    fn validate(&self, new: &Value) -> Vec<FieldError> {
+        let mut errors = self.validate_metadata(new);
+        errors.extend(validate_spec(&new["spec"]));
+        errors
+    }
+
+    fn validate_update(&self, new: &Value, _: &Value) -> Vec<FieldError> {
+        self.validate(new)
+    }
+
+    fn unsupported_feature(&self, new: &Value, _: Option<&Value>) -> Option<String> {
+        let mut all = new["spec"]["limits"].as_array().into_iter().flatten();
+        all.find_map(|one| match one["type"].as_str() {
+            Some("Container") => unsupported_field("LimitRange", one, &["maxLimitRequestRatio"]),
+            other => Some(format!("a LimitRange of the type {}", other.unwrap_or_default())),
+        })
+    }
+}
+
+/// For containers, the default limit is the maximum, and the default request is the limit or the
+/// minimum.
+fn default_limit(limit: &mut Value) {
+    if limit["type"] != "Container" {
+        return;
+    }
+    for (from, to) in [("max", "default"), ("default", "defaultRequest"), ("min", "defaultRequest")] {
+        for (name, amount) in limit[from].as_object().cloned().unwrap_or_default() {
+            set(entry(limit, to), &name, amount);
+        }
+    }
+}
+
 /// Validates a LimitRange with items for containers only.
-pub(crate) fn limit_range(spec: &Value) -> Vec<FieldError> {
+fn validate_spec(spec: &Value) -> Vec<FieldError> {
     const STANDARD: [&str; 3] = ["Pod", "Container", "PersistentVolumeClaim"];
     let mut errors = Vec::new();
     let mut types: Vec<&str> = Vec::new();
