@@ -12,6 +12,7 @@ use crate::http::status_error::{ApiResult, StatusError};
 use crate::http::{query, yaml};
 use crate::registry::access_reviews;
 use crate::registry::state::Server;
+use crate::registry::strategies::deletes_contents_first;
 use crate::schema::discovery;
 use crate::types::kinds::ResourceKind;
 
@@ -149,7 +150,7 @@ impl Server {
             (Verb::Create, "") if has_name && kind.custom.is_none() => Err(StatusError::method_not_allowed()),
             (Verb::Update | Verb::Patch, _) if !has_name => Err(StatusError::method_not_allowed()),
             // Namespaces cannot be deleted as a collection.
-            (Verb::DeleteCollection, _) if kind.built_in() == "Namespace" => Err(StatusError::method_not_allowed()),
+            (Verb::DeleteCollection, _) if deletes_contents_first(kind) => Err(StatusError::method_not_allowed()),
             (Verb::Get, "scale") => self.get_scale(&resource),
             (Verb::Get, "" | "status") => self.get_object(&resource),
             // Only collections are watched; objects are watched at paths below `/watch`.

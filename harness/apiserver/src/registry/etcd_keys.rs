@@ -32,8 +32,6 @@ pub(crate) fn storage_key(kind: &ResourceKind, key: &StoreKey) -> String {
         [key.namespace.as_str(), key.name.as_str()].into_iter().filter(|part| !part.is_empty()).collect();
     let plural = match kind.built_in() {
         "" => return format!("/{}/{}/{}", kind.group, kind.plural, names.join("/")),
-        // The old name of nodes.
-        "Node" => "minions",
         "Service" => "services/specs",
         DEFINITION => "apiextensions.k8s.io/customresourcedefinitions",
         _ => strategy_of(kind).and_then(|strategy| strategy.storage_folder()).unwrap_or(kind.plural),

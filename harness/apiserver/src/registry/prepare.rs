@@ -50,14 +50,6 @@ pub(crate) fn convert_fields(kind: &ResourceKind, body: &mut Value) {
     if kind.built_in() == "HorizontalPodAutoscaler" && !kind.is_v1_autoscaler() {
         autoscaling::drop_field_annotations(body);
     }
-    if kind.built_in() == "Node" {
-        // `podCIDR` is the first of `podCIDRs`.
-        let first = body["spec"]["podCIDR"].as_str().unwrap_or_default().to_owned();
-        let all = body["spec"]["podCIDRs"].as_array().cloned().unwrap_or_default();
-        if !first.is_empty() && all.first().is_none_or(|one| *one != first) {
-            body["spec"]["podCIDRs"] = json!([first]);
-        }
-    }
 }
 
 /// Sets the defaults of an object.
@@ -81,18 +73,6 @@ pub(crate) fn set_defaults(kind: &ResourceKind, body: &mut Value) {
                 }
             }
             requests_of_pod(body);
-        }
-        "Namespace" => {
-            let name = body["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-            if !name.is_empty() {
-                entry(&mut body["metadata"], "labels")["kubernetes.io/metadata.name"] = name.into();
-            }
-            set(entry(body, "status"), "phase", json!("Active"));
-        }
-        "Node" => {
-            if let Some(capacity) = body["status"].get("capacity").cloned() {
-                set(&mut body["status"], "allocatable", capacity);
-            }
         }
         "Service" => service(entry(body, "spec")),
         // v1 gets its default metric when it is converted to v2.
@@ -147,15 +127,6 @@ pub(crate) fn prepare_for_create(kind: &ResourceKind, body: &mut Value) {
         "CustomResourceDefinition" => {
             body["status"] = json!({"storedVersions": stored_versions(&body["spec"], &Value::Null)});
         }
-        "Namespace" => {
-            body["status"] = json!({"phase": "Active"});
-            let finalizers = entry(body, "spec");
-            let mut names = finalizers["finalizers"].as_array().cloned().unwrap_or_default();
-            if !names.contains(&json!("kubernetes")) {
-                names.push(json!("kubernetes"));
-            }
-            finalizers["finalizers"] = Value::Array(names);
-        }
         _ => {}
     }
 }
@@ -188,9 +159,6 @@ pub(crate) fn prepare_for_update(kind: &ResourceKind, new: &mut Value, old: &Val
     }
     if kind.built_in() == "CustomResourceDefinition" {
         new["status"]["storedVersions"] = stored_versions(&new["spec"], &old["status"]["storedVersions"]);
-    }
-    if kind.built_in() == "Namespace" {
-        new["spec"]["finalizers"] = old["spec"]["finalizers"].clone();
     }
     if has_generation(kind) {
         if new["spec"] != old["spec"] {

@@ -83,6 +83,12 @@ pub(crate) trait Strategy: Sync {
         None
     }
 
+    /// Whether a deletion only begins with the request, and its controller removes the object: the
+    /// contents of a namespace go first. Such objects cannot be deleted as a collection.
+    fn deletes_contents_first(&self) -> bool {
+        false
+    }
+
     /// Whether quotas also count its objects by the plural alone. Upstream:
     /// `legacyObjectCountAliases`.
     fn has_legacy_quota_name(&self) -> bool {

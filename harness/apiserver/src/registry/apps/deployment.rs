@@ -17,9 +17,9 @@ use crate::schema::printers::cells::{age, name, number, of, with_containers};
 use crate::schema::printers::columns::{AGE, CONTAINERS, Column, NAME, text, wide};
 use crate::types::field_error::FieldError;
 
-pub(crate) struct DeploymentStrategy;
+pub(crate) struct DeploymentRestStrategy;
 
-impl Strategy for DeploymentStrategy {
+impl Strategy for DeploymentRestStrategy {
     fn has_generation(&self) -> bool {
         true
     }

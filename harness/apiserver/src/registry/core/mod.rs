@@ -2,6 +2,8 @@
 
 pub(crate) mod config_map;
 pub(crate) mod limit_range;
+pub(crate) mod namespace;
+pub(crate) mod node;
 pub(crate) mod resource_quota;
 pub(crate) mod secret;
 pub(crate) mod service_account;

@@ -7,12 +7,11 @@ pub(crate) mod apps;
 mod autoscaler;
 pub(crate) mod batch;
 pub(crate) mod container;
-mod core;
 pub(crate) mod data;
 mod event;
 pub(crate) mod meta;
 pub(crate) mod network;
-mod pod;
+pub(crate) mod pod;
 pub(crate) mod pod_warnings;
 pub(crate) mod quantity;
 pub(crate) mod quota;
@@ -35,7 +34,7 @@ use crate::types::names;
 /// The rule for the names of a kind, and whether its finalizers must be qualified.
 fn metadata_rules(kind: &ResourceKind) -> (fn(&str) -> Vec<String>, bool) {
     match kind.built_in() {
-        "Namespace" | "Service" => (names::dns_label, true),
+        "Service" => (names::dns_label, true),
         // Only this rule applies to Events.
         "Event" => (names::path_segment, false),
         "CustomResourceDefinition" => (names::dns_subdomain, false),
@@ -63,7 +62,6 @@ pub(crate) fn create(kind: &ResourceKind, new: &Value) -> Vec<FieldError> {
     let mut errors = metadata(kind, new);
     match kind.built_in() {
         "Pod" => errors.extend(validate_pod(new)),
-        "Node" => errors.extend(core::node(new, true)),
         "Service" => errors.extend(network::service(new)),
         "HorizontalPodAutoscaler" => errors.extend(autoscaler::spec(&new["spec"], None)),
         _ => {}
@@ -91,10 +89,6 @@ pub(crate) fn update(kind: &ResourceKind, new: &Value, old: &Value) -> Vec<Field
         errors.extend(event::update(kind, new, old));
         return errors;
     }
-    if matches!(kind.built_in(), "Node" | "Namespace") {
-        // Upstream also validates it as a new object.
-        errors.extend(create(kind, new));
-    }
     errors.extend(own);
     match kind.built_in() {
         "Pod" => {
@@ -105,7 +99,6 @@ pub(crate) fn update(kind: &ResourceKind, new: &Value, old: &Value) -> Vec<Field
             }
             errors.extend(pod::update(&new["spec"], &old["spec"]));
         }
-        "Node" => errors.extend(core::node_update(new, old)),
         "CustomResourceDefinition" => errors.extend(validate_definition_update(new, old)),
         "Service" => {
             errors.extend(network::service_update(&new["spec"], &old["spec"]));
@@ -137,9 +130,7 @@ pub(crate) fn status(kind: &ResourceKind, new: &Value, old: &Value) -> Vec<Field
         "HorizontalPodAutoscaler" => {
             errors.extend(scalars::counts(&new["status"], &["currentReplicas", "desiredReplicas"]));
         }
-        "Node" => errors.extend(core::node_update(new, old)),
         "Service" => errors.extend(network::service_status(new)),
-        "Namespace" => errors.extend(core::namespace_status(new)),
         _ => {}
     }
     errors

@@ -3,7 +3,6 @@
 
 use serde_json::Value;
 
-use crate::admission::pod_security::unknown_standard;
 use crate::registry::strategies::strategy_of;
 use crate::registry::validate::autoscaler;
 use crate::registry::validate::unsupported_fields::pod_level_resources;
@@ -62,7 +61,6 @@ pub(crate) fn unsupported_feature(kind: &ResourceKind, new: &Value, old: Option<
     match kind.built_in() {
         "Service" => service(spec, old.map(|old| &old["spec"])),
         "Pod" => pod_level_resources(new),
-        "Namespace" => unknown_standard(&new["metadata"]["labels"]),
         "HorizontalPodAutoscaler" => {
             let all = spec["metrics"].as_array().into_iter().flatten();
             let mut names = all.filter_map(|one| one["containerResource"]["name"].as_str());

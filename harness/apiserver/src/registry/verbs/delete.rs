@@ -14,7 +14,7 @@ use crate::http::response::{ApiResponse, json_bytes_response, json_response};
 use crate::http::status_error::{ApiResult, StatusError};
 use crate::pointer::JsonPointer;
 use crate::registry::state::Server;
-use crate::registry::strategies::strategy_of;
+use crate::registry::strategies::{deletes_contents_first, strategy_of};
 use crate::storage::object::{FOREGROUND, ORPHAN, StoredObject};
 use crate::types::decode::decode;
 use crate::types::field_error::FieldError;
@@ -100,7 +100,7 @@ impl Server {
     ) -> ApiResult<(bool, Arc<StoredObject>)> {
         let (kind, name) = (object.kind, object.meta("name").to_owned());
         check_preconditions(kind, object, options)?;
-        if kind.built_in() == "Namespace" {
+        if deletes_contents_first(kind) {
             if object.is_deleting() {
                 return Ok((false, Arc::clone(object)));
             }
@@ -266,7 +266,7 @@ fn finalizers_for_deletion(kind: &ResourceKind, old_finalizers: &[String], optio
 
 fn check_preconditions(kind: &'static ResourceKind, object: &StoredObject, options: &DeleteOptions) -> ApiResult<()> {
     let name = object.meta("name");
-    if kind.built_in() == "Namespace" {
+    if deletes_contents_first(kind) {
         for (what, expected, actual) in [
             ("UID", options.uid.as_deref(), object.meta("uid")),
             ("ResourceVersion", options.version.as_deref(), object.meta("resourceVersion")),

@@ -17,7 +17,7 @@ use crate::registry::decode::{check_name, check_namespace, decode_as, normalize,
 use crate::registry::field_ownership::update_managers;
 use crate::registry::prepare;
 use crate::registry::state::Server;
-use crate::registry::strategies::strategy_of;
+use crate::registry::strategies::{deletes_contents_first, strategy_of};
 use crate::registry::validate::{self, unsupported};
 use crate::storage::keys::StoreKey;
 use crate::storage::object::StoredObject;
@@ -368,7 +368,7 @@ impl Server {
         // removed by its controller.
         let kept = new["metadata"]["finalizers"].as_array().is_some_and(|names| !names.is_empty());
         let grace = before["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
-        if old.is_deleting() && !kept && grace == 0 && kind.built_in() != "Namespace" {
+        if old.is_deleting() && !kept && grace == 0 && !deletes_contents_first(kind) {
             self.remove_object(&old.key());
             // The response shows the lists as sent, since nothing is stored.
             for (name, list) in given {

@@ -12,7 +12,7 @@ pub(crate) mod cells;
 pub(crate) mod columns;
 mod core;
 mod custom;
-mod nodes;
+pub(crate) mod nodes;
 mod pods;
 mod services;
 mod tables;
@@ -140,8 +140,6 @@ fn cells(kind: &str, object: &Value, now: Timestamp) -> Vec<Value> {
     let mut cells = vec![name.into()];
     match kind {
         "Pod" => cells.extend(pods::cells(object, &age, now)),
-        "Node" => cells.extend(nodes::node(object, &age)),
-        "Namespace" => cells.extend(nodes::namespace(object, &age)),
         // The name is the last cell.
         "Event" => return core::event(object, now),
         "Scale" => cells.extend(workloads::scale(object, &age)),

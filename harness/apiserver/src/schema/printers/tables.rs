@@ -26,18 +26,6 @@ fn columns(kind: &str) -> Vec<Column> {
             wide("Nominated Node"),
             wide("Readiness Gates"),
         ],
-        "Node" => &[
-            narrow("Status", Text),
-            narrow("Roles", Text),
-            AGE,
-            narrow("Version", Text),
-            wide("Internal-IP"),
-            wide("External-IP"),
-            wide("OS-Image"),
-            wide("Kernel-Version"),
-            wide("Container-Runtime"),
-        ],
-        "Namespace" => &[narrow("Status", Text), AGE],
         // The name is the last column.
         "Event" => {
             return vec![
