@@ -57,7 +57,7 @@ var roots = []any{
 	policyv1.Eviction{}, autoscalingv2.HorizontalPodAutoscaler{}, authorizationv1.SelfSubjectAccessReview{}, apiextensionsv1.CustomResourceDefinition{},
 	authorizationv1.SelfSubjectRulesReview{}, metav1.APIResourceList{}, metav1.APIGroup{}, metav1.WatchEvent{},
 	metav1.APIVersions{}, metav1.APIGroupList{}, apidiscoveryv2.APIGroupDiscoveryList{},
-	eventsv1.Event{}, networkingv1.Ingress{}, metav1.PartialObjectMetadata{},
+	eventsv1.Event{}, networkingv1.Ingress{}, networkingv1.IngressClass{}, metav1.PartialObjectMetadata{},
 	// Those of the last three stand in annotations only.
 	autoscalingv1.HorizontalPodAutoscaler{}, autoscalingv1.MetricSpec{}, autoscalingv1.MetricStatus{}, autoscalingv1.HorizontalPodAutoscalerCondition{},
 }

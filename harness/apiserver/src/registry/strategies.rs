@@ -16,12 +16,13 @@ use crate::registry::core::secret::SecretStrategy;
 use crate::registry::core::service_account::ServiceAccountStrategy;
 use crate::registry::discovery::endpoint_slice::EndpointSliceStrategy;
 use crate::registry::networking::ingress::IngressStrategy;
+use crate::registry::networking::ingress_class::IngressClassStrategy;
 use crate::registry::policy::pod_disruption_budget::PodDisruptionBudgetStrategy;
 use crate::registry::strategy::Strategy;
 use crate::types::kinds::ResourceKind;
 
 /// The strategies by the names of their kinds.
-static STRATEGIES: [(&str, &dyn Strategy); 17] = [
+static STRATEGIES: [(&str, &dyn Strategy); 18] = [
     ("Namespace", &NamespaceStrategy),
     ("Node", &NodeStrategy),
     ("ConfigMap", &ConfigMapStrategy),
@@ -39,6 +40,7 @@ static STRATEGIES: [(&str, &dyn Strategy); 17] = [
     ("EndpointSlice", &EndpointSliceStrategy),
     ("PodDisruptionBudget", &PodDisruptionBudgetStrategy),
     ("Ingress", &IngressStrategy),
+    ("IngressClass", &IngressClassStrategy),
 ];
 
 /// The strategy of a built-in kind.

@@ -54,7 +54,7 @@ pub(crate) const fn kind(
 const ALL: &[&str] = &["all"];
 
 /// All built-in kinds.
-pub(crate) static KINDS: [ResourceKind; 24] = [
+pub(crate) static KINDS: [ResourceKind; 25] = [
     ResourceKind {
         namespaced: false,
         short_names: &["ns"],
@@ -120,6 +120,7 @@ pub(crate) static KINDS: [ResourceKind; 24] = [
         ..kind(EXTENSIONS, "customresourcedefinitions", DEFINITION, &["status"])
     },
     ResourceKind { short_names: &["ing"], ..kind("networking.k8s.io", "ingresses", "Ingress", &["status"]) },
+    ResourceKind { namespaced: false, ..kind("networking.k8s.io", "ingressclasses", "IngressClass", &[]) },
     ResourceKind { short_names: &["ev"], ..kind(EVENTS, "events", "Event", &[]) },
     ResourceKind { short_names: &["hpa"], categories: ALL, ..kind(AUTOSCALING, AUTOSCALERS, AUTOSCALER, &["status"]) },
 ];

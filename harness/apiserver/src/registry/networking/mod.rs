@@ -1,3 +1,4 @@
 //! The group `networking.k8s.io`.
 
 pub(crate) mod ingress;
+pub(crate) mod ingress_class;
