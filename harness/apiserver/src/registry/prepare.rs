@@ -160,10 +160,8 @@ pub(crate) fn prepare_for_update(kind: &ResourceKind, new: &mut Value, old: &Val
     if kind.built_in() == "CustomResourceDefinition" {
         new["status"]["storedVersions"] = stored_versions(&new["spec"], &old["status"]["storedVersions"]);
     }
-    if has_generation(kind) {
-        if new["spec"] != old["spec"] {
-            next_generation(new, old);
-        }
+    if has_generation(kind) && new["spec"] != old["spec"] {
+        next_generation(new, old);
     }
 }
 
