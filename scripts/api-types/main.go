@@ -1,7 +1,8 @@
 // Prints the types of the Kubernetes API that kube-apiserver-sim serves, one field a line: its JSON
 // name, its Go type, whether it is omitted when empty, its number in protobuf, and how a strategic
 // merge patch and server-side apply treat it. The libraries that declare the types are the only
-// source.
+// source. The kinds are read from the files that declare them, in harness/apiserver/src/registry; their
+// Go types come from client-go's scheme.
 //
 // `pb=3` is the field's number; `pb=2/3` is field 3 of a message that is field 2, where Go embeds a
 // struct that JSON flattens, or has a list that is a message of its own. `list=` and `map=` are what
@@ -25,6 +26,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"sort"
 	"strings"
@@ -33,33 +35,50 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	batchv1 "k8s.io/api/batch/v1"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
-	eventsv1 "k8s.io/api/events/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 
 	_ "k8s.io/client-go/applyconfigurations"
 )
 
-var roots = []any{
-	appsv1.Deployment{}, appsv1.ReplicaSet{}, appsv1.StatefulSet{}, appsv1.DaemonSet{}, appsv1.ControllerRevision{},
-	autoscalingv1.Scale{}, coordinationv1.Lease{},
-	corev1.Pod{}, corev1.Namespace{}, corev1.Node{}, corev1.Event{}, corev1.ConfigMap{}, corev1.Secret{}, corev1.ServiceAccount{},
-	corev1.ResourceQuota{}, corev1.Binding{}, metav1.DeleteOptions{}, metav1.Status{}, metav1.ListMeta{},
-	batchv1.Job{}, batchv1.CronJob{}, corev1.Service{}, discoveryv1.EndpointSlice{}, corev1.LimitRange{}, policyv1.PodDisruptionBudget{},
-	policyv1.Eviction{}, autoscalingv2.HorizontalPodAutoscaler{}, authorizationv1.SelfSubjectAccessReview{}, apiextensionsv1.CustomResourceDefinition{},
-	authorizationv1.SelfSubjectRulesReview{}, metav1.APIResourceList{}, metav1.APIGroup{}, metav1.WatchEvent{},
-	metav1.APIVersions{}, metav1.APIGroupList{}, apidiscoveryv2.APIGroupDiscoveryList{},
-	eventsv1.Event{}, networkingv1.Ingress{}, networkingv1.IngressClass{}, metav1.PartialObjectMetadata{},
-	// Those of the last three stand in annotations only.
-	autoscalingv1.HorizontalPodAutoscaler{}, autoscalingv1.MetricSpec{}, autoscalingv1.MetricStatus{}, autoscalingv1.HorizontalPodAutoscalerCondition{},
+// others are the types that are not those of a served kind.
+var others = []any{
+	appsv1.ControllerRevision{}, autoscalingv1.Scale{}, corev1.Binding{}, policyv1.Eviction{},
+	metav1.DeleteOptions{}, metav1.Status{}, metav1.ListMeta{}, metav1.PartialObjectMetadata{}, metav1.WatchEvent{},
+	metav1.APIVersions{}, metav1.APIGroupList{}, metav1.APIGroup{}, metav1.APIResourceList{}, apidiscoveryv2.APIGroupDiscoveryList{},
+	authorizationv1.SelfSubjectAccessReview{}, authorizationv1.SelfSubjectRulesReview{},
+	// These stand in annotations only.
+	autoscalingv1.MetricSpec{}, autoscalingv1.MetricStatus{}, autoscalingv1.HorizontalPodAutoscalerCondition{},
+}
+
+// registry has a file for each served kind.
+const registry = "../../harness/apiserver/src/registry"
+
+// declared is a kind as its file declares it: group, version, plural and kind.
+var declared = regexp.MustCompile(`\bkind\(\s*"([^"]*)",\s*"([^"]*)",\s*"[^"]*",\s*"([^"]*)",?\s*\)`)
+
+// served are the types of the served kinds.
+func served() []reflect.Type {
+	check(apiextensionsv1.AddToScheme(scheme.Scheme))
+	files, err := filepath.Glob(filepath.Join(registry, "*", "*.rs"))
+	check(err)
+	var types []reflect.Type
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		check(err)
+		for _, found := range declared.FindAllStringSubmatch(string(source), -1) {
+			kind := runtimeschema.GroupVersionKind{Group: found[1], Version: found[2], Kind: found[3]}
+			object, err := scheme.Scheme.New(kind)
+			check(err)
+			types = append(types, reflect.TypeOf(object).Elem())
+		}
+	}
+	return types
 }
 
 // Types whose JSON is not their fields'.
@@ -404,8 +423,11 @@ func visit(t reflect.Type) {
 
 func main() {
 	readSchema()
-	for _, root := range roots {
+	for _, root := range others {
 		visit(reflect.TypeOf(root))
+	}
+	for _, kind := range served() {
+		visit(kind)
 	}
 	names, heads := map[string][]string{}, map[string]string{}
 	for t, lines := range seen {

@@ -104,6 +104,7 @@ mod types;
 
 pub use crate::http::route::{RequestInfo, Verb};
 pub use rng::SeededRng;
+pub use schema::api_type::{ApiType, UnknownField, custom_apply_patch};
 pub use service::api_server::{ApiServer, ControllerMode};
 pub use service::latency::Latency;
 #[cfg(feature = "listen")]
@@ -116,6 +117,5 @@ pub use testing::builder::Builder;
 pub use testing::follow::{ChangeStream, ObjectChange};
 pub use testing::resource_storage::ResourceStorage;
 pub use testing::watch_control::WatchControl;
-pub use types::api_type::{ApiType, UnknownField, custom_apply_patch};
 pub use types::protobuf;
 pub use types::table::VERSION;

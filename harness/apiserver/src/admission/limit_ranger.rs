@@ -6,10 +6,11 @@ use std::cmp::Ordering;
 use serde_json::{Value, json};
 
 use crate::http::status_error::{ApiResult, StatusError};
+use crate::registry::core::limit_range;
 use crate::registry::defaults::entry;
 use crate::registry::state::Server;
 use crate::registry::validate::quantity::compare;
-use crate::types::kinds::{ResourceKind, built_in};
+use crate::types::kinds::ResourceKind;
 
 /// The annotation that lists the defaults that were set.
 const ADDED: &str = "kubernetes.io/limit-ranger";
@@ -64,8 +65,10 @@ pub(crate) fn validate(
 }
 
 fn limits<'a>(server: &'a Server, namespace: &'a str) -> impl Iterator<Item = &'a Value> {
-    let ranges = built_in("", "limitranges").expect("LimitRanges are served");
-    server.store.list(ranges, namespace).flat_map(|one| one.body["spec"]["limits"].as_array().into_iter().flatten())
+    server
+        .store
+        .list(&limit_range::KIND, namespace)
+        .flat_map(|one| one.body["spec"]["limits"].as_array().into_iter().flatten())
 }
 
 /// Sets the resources that a container omits; returns their names.

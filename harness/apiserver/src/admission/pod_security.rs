@@ -5,9 +5,6 @@
 use serde_json::Value;
 
 use crate::pointer::JsonPointer;
-use crate::registry::state::Server;
-use crate::storage::keys::StoreKey;
-use crate::types::kinds::built_in;
 
 const PREFIX: &str = "pod-security.kubernetes.io/";
 const BASELINE: &str = "baseline";
@@ -30,11 +27,8 @@ pub(crate) fn unknown_standard(labels: &Value) -> Option<String> {
 }
 
 /// The feature of a pod that its namespace may reject.
-pub(crate) fn restricted(server: &Server, namespace: &str, pod: &Value) -> Option<String> {
-    let spaces = built_in("", "namespaces").expect("namespaces are served");
-    let space = server.store.get(&StoreKey::new(spaces, "", namespace))?;
-    let standard = &space.body["metadata"]["labels"][format!("{PREFIX}enforce").as_str()];
-    if *standard != BASELINE {
+pub(crate) fn restricted(labels_of_namespace: &Value, pod: &Value) -> Option<String> {
+    if labels_of_namespace[format!("{PREFIX}enforce").as_str()] != BASELINE {
         return None;
     }
     of_baseline(pod).map(|what| format!("a pod with {what} in a namespace whose pod security is {BASELINE}"))

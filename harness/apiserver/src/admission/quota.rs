@@ -3,16 +3,19 @@
 //! [`admit`] is upstream's admission plugin: it compares a write with each quota of the namespace,
 //! and adds the used resources to their status. The controller (`controllers::quotas`) recounts
 //! after resources may have become free. Both support all scopes, and all resources of the served
-//! kinds; a quota for objects of another kind is unsupported ([`refuse`]).
+//! kinds; a quota for objects of another kind is unsupported.
 
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::admission::quota_scopes::{self, quota_kind};
+use crate::admission::quota_scopes;
 use crate::admission::quota_usage::{self, is_tracked};
 use crate::http::status_error::{ApiResult, StatusError};
+use crate::registry::core::resource_quota;
+use crate::registry::kinds::strategy_of;
 use crate::registry::resource_list::{ResourceList, add, amounts, to_json};
 use crate::registry::state::Server;
+use crate::registry::strategy::QuotaEvaluator;
 use crate::types::kinds::ResourceKind;
 use crate::types::quantity::Quantity;
 
@@ -35,17 +38,17 @@ pub(crate) fn admit(server: &mut Server, charge: &QuotaRequest<'_>) -> ApiResult
         return Ok(());
     }
     let QuotaRequest { kind, namespace, name, new, old, now } = *charge;
+    let evaluator = strategy_of(kind).quota_evaluator();
     let forbidden = |why: String| Err(StatusError::forbidden(kind, name, &why));
-    let quotas = quota_kind();
     let mut interesting = Vec::new();
-    for quota in server.store.list(quotas, namespace) {
+    for quota in server.store.list(&resource_quota::KIND, namespace) {
         let (spec, status) = (&quota.body["spec"], &quota.body["status"]);
         let hard = amounts(&status["hard"]);
         let tracked = || hard.keys().map(String::as_str).filter(|name| is_tracked(kind, name));
         if tracked().next().is_none() || !quota_scopes::select(spec, kind, new) {
             continue;
         }
-        if kind.built_in() == "Pod"
+        if evaluator == QuotaEvaluator::Pods
             && let Some(why) = quota_usage::missing_amounts(new, tracked())
         {
             return forbidden(format!("failed quota: {}: {why}", quota.meta("name")));
@@ -93,7 +96,7 @@ pub(crate) fn admit(server: &mut Server, charge: &QuotaRequest<'_>) -> ApiResult
     for (quota, used) in charged {
         let mut body = quota.body.clone();
         body["status"]["used"] = to_json(&used);
-        server.put_object(quotas, quota.key(), body, quota.managers.clone());
+        server.put_object(&resource_quota::KIND, quota.key(), body, quota.managers.clone());
     }
     Ok(())
 }
@@ -101,11 +104,13 @@ pub(crate) fn admit(server: &mut Server, charge: &QuotaRequest<'_>) -> ApiResult
 impl QuotaRequest<'_> {
     /// Whether quotas apply to the write. Upstream: `Handles`.
     fn is_counted(&self) -> bool {
-        match (self.kind.built_in(), self.old) {
-            ("Event", _) => false,
-            (_, None) | ("Service", _) => true,
-            ("Pod", Some(old)) => quota_scopes::has_deadline(self.new) != quota_scopes::has_deadline(old),
-            _ => false,
+        match (strategy_of(self.kind).quota_evaluator(), self.old) {
+            (QuotaEvaluator::Ignored, _) => false,
+            (_, None) | (QuotaEvaluator::Services, _) => true,
+            (QuotaEvaluator::Pods, Some(old)) => {
+                quota_scopes::has_deadline(self.new) != quota_scopes::has_deadline(old)
+            }
+            (QuotaEvaluator::ObjectCount, Some(_)) => false,
         }
     }
 }
@@ -117,17 +122,4 @@ fn difference(after: &ResourceList, before: &ResourceList) -> ResourceList {
         None => amount.clone(),
     };
     after.iter().map(|(name, amount)| (name.clone(), less(name, amount))).collect()
-}
-
-/// Rejects a quota for objects of a kind that upstream may or may not have.
-pub(crate) fn refuse(server: &Server, kind: &ResourceKind, body: &Value) -> ApiResult<()> {
-    let names = body["spec"]["hard"].as_object().into_iter().flatten().map(|(name, _)| name);
-    for name in names.filter(|name| kind.built_in() == "ResourceQuota" && !quota_usage::counts_unserved_kind(name)) {
-        let Some(counted) = name.strip_prefix("count/") else { continue };
-        let (plural, group) = counted.split_once('.').unwrap_or((counted, ""));
-        if server.kinds.in_group(group, plural).is_none() {
-            return Err(StatusError::unsupported(format!("a quota of {name}")));
-        }
-    }
-    Ok(())
 }

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::types::kinds::{ResourceKind, built_in};
+use crate::registry::kinds::strategy_of;
+use crate::registry::strategy::QuotaEvaluator;
+use crate::types::kinds::ResourceKind;
 
 /// Whether all scopes of a quota match an object. Without scopes a quota applies to all objects;
 /// scopes match only pods.
@@ -10,7 +12,8 @@ pub(crate) fn select(spec: &Value, kind: &ResourceKind, body: &Value) -> bool {
     let scopes = spec["scopes"].as_array().into_iter().flatten();
     let mut all: Vec<Value> = scopes.map(|scope| json!({"scopeName": scope, "operator": "Exists"})).collect();
     all.extend(spec["scopeSelector"]["matchExpressions"].as_array().into_iter().flatten().cloned());
-    all.iter().all(|scope| kind.built_in() == "Pod" && selects(scope, body))
+    let has_scopes = strategy_of(kind).quota_evaluator() == QuotaEvaluator::Pods;
+    all.iter().all(|scope| has_scopes && selects(scope, body))
 }
 
 fn selects(scope: &Value, pod: &Value) -> bool {
@@ -50,8 +53,4 @@ pub(crate) fn has_deadline(pod: &Value) -> bool {
 
 fn leaves_namespace(term: &Value) -> bool {
     term["namespaces"].as_array().is_some_and(|names| !names.is_empty()) || !term["namespaceSelector"].is_null()
-}
-
-pub(crate) fn quota_kind() -> &'static ResourceKind {
-    built_in("", "resourcequotas").expect("quotas are served")
 }

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
+use crate::registry::kinds::strategy_of;
 use crate::registry::resource_list::{
     HUGE_PAGES, ResourceList, amounts, has_pod_level_resources, is_native, pod_resources,
 };
-use crate::registry::strategies::strategy_of;
+use crate::registry::strategy::QuotaEvaluator;
 use crate::types::kinds::ResourceKind;
 use crate::types::quantity::Quantity;
 
@@ -36,43 +37,23 @@ const DEVICE_CLASS: &str = "deviceclass.resource.kubernetes.io/";
 
 /// Whether a limit of a quota applies to a kind. Upstream: `MatchingResources`.
 pub(crate) fn is_tracked(kind: &ResourceKind, name: &str) -> bool {
-    match kind.built_in() {
-        // Upstream: `ignoredResources`.
-        "Event" => false,
-        "Pod" => {
+    match strategy_of(kind).quota_evaluator() {
+        QuotaEvaluator::Ignored => false,
+        QuotaEvaluator::Pods => {
             let requested = name.strip_prefix(REQUESTS);
             OF_PODS.contains(&name)
                 || requested.unwrap_or(name).starts_with(HUGE_PAGES)
                 || requested.is_some_and(|requested| !is_native(name) || requested.starts_with(DEVICE_CLASS))
         }
-        "Service" => OF_SERVICES.contains(&name),
-        _ => kind.namespaced && count_names(kind).iter().any(|count| count == name),
+        QuotaEvaluator::Services => OF_SERVICES.contains(&name),
+        QuotaEvaluator::ObjectCount => kind.namespaced && count_names(kind).iter().any(|count| count == name),
     }
-}
-
-/// Whether a limit applies to kinds that are not served, so that its usage stays zero: volume and
-/// device claims, and ReplicationControllers.
-pub(crate) fn counts_unserved_kind(name: &str) -> bool {
-    const NAMES: [&str; 6] = [
-        "persistentvolumeclaims",
-        "count/persistentvolumeclaims",
-        "requests.storage",
-        "replicationcontrollers",
-        "count/replicationcontrollers",
-        "count/resourceclaims.resource.k8s.io",
-    ];
-    const ENDS: [&str; 3] = [
-        ".storageclass.storage.k8s.io/requests.storage",
-        ".storageclass.storage.k8s.io/persistentvolumeclaims",
-        ".deviceclass.resource.k8s.io/devices",
-    ];
-    NAMES.contains(&name) || ENDS.iter().any(|end| name.ends_with(end))
 }
 
 /// The names of the object counts of a kind.
 fn count_names(kind: &ResourceKind) -> Vec<String> {
     let mut names = vec![format!("count/{}", kind.resource())];
-    if strategy_of(kind).is_some_and(|strategy| strategy.has_legacy_quota_name()) {
+    if strategy_of(kind).has_legacy_quota_name() {
         names.push(kind.plural.to_owned());
     }
     names
@@ -80,10 +61,12 @@ fn count_names(kind: &ResourceKind) -> Vec<String> {
 
 /// The usage of an object.
 pub(crate) fn usage(kind: &ResourceKind, body: &Value, now: Timestamp) -> ResourceList {
-    match kind.built_in() {
-        "Pod" => pod_usage(body, now),
-        "Service" => service_usage(&body["spec"]),
-        _ => count_names(kind).into_iter().map(|name| (name, Quantity::from_count(1))).collect(),
+    match strategy_of(kind).quota_evaluator() {
+        QuotaEvaluator::Pods => pod_usage(body, now),
+        QuotaEvaluator::Services => service_usage(&body["spec"]),
+        QuotaEvaluator::Ignored | QuotaEvaluator::ObjectCount => {
+            count_names(kind).into_iter().map(|name| (name, Quantity::from_count(1))).collect()
+        }
     }
 }
 

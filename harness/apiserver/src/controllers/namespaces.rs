@@ -10,10 +10,11 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::http::request::timestamp_value;
+use crate::registry::core::{namespace, pod};
 use crate::registry::state::Server;
 use crate::registry::verbs::delete::DeleteOptions;
 use crate::storage::object::StoredObject;
-use crate::types::kinds::{ResourceKind, built_in};
+use crate::types::kinds::ResourceKind;
 
 /// The conditions, with their reasons and messages while there is no problem.
 const CONDITIONS: [(&str, &str, &str); 5] = [
@@ -43,9 +44,8 @@ impl Server {
 
     /// Performs the next step for a namespace in deletion; returns whether there was one.
     pub(crate) fn delete_namespace_contents(&mut self, now: Timestamp) -> bool {
-        let spaces = built_in("", "namespaces").expect("namespaces are served");
         let deleting: Vec<Arc<StoredObject>> =
-            self.store.list(spaces, "").filter(|one| one.is_deleting()).cloned().collect();
+            self.store.list(&namespace::KIND, "").filter(|one| one.is_deleting()).cloned().collect();
         for space in deleting {
             let name = space.meta("name");
             let is_finalized = space.body["spec"]["finalizers"].as_array().is_none_or(Vec::is_empty);
@@ -82,7 +82,7 @@ impl Server {
 
     /// The objects to delete next: the pods, or everything else if there are none.
     fn remaining(&self, namespace: &str) -> Vec<Arc<StoredObject>> {
-        let pods: Vec<_> = self.store.list(pod_kind(), namespace).cloned().collect();
+        let pods: Vec<_> = self.store.list(&pod::KIND, namespace).cloned().collect();
         if pods.is_empty() { self.store.list_namespace(namespace).cloned().collect() } else { pods }
     }
 
@@ -91,7 +91,7 @@ impl Server {
     fn conditions(&self, space: &StoredObject, now: Timestamp) -> Value {
         let name = space.meta("name");
         let mut wrong: BTreeMap<&str, (&str, String)> = BTreeMap::new();
-        if self.store.list(pod_kind(), name).next().is_some() {
+        if self.store.list(&pod::KIND, name).next().is_some() {
             // While pods remain, upstream reports nothing else.
             if self.are_pods_stuck(space, now) {
                 let why = format!(
@@ -135,7 +135,7 @@ impl Server {
     /// Whether pods without finalizers still exist after the grace period since the deletion of the
     /// namespace.
     fn are_pods_stuck(&self, space: &StoredObject, now: Timestamp) -> bool {
-        let pods = || self.store.list(pod_kind(), space.meta("name"));
+        let pods = || self.store.list(&pod::KIND, space.meta("name"));
         let running =
             pods().filter(|pod| !matches!(pod.body["status"]["phase"].as_str(), Some("Succeeded" | "Failed")));
         let grace = running.filter_map(|pod| pod.body["spec"]["terminationGracePeriodSeconds"].as_i64()).max();
@@ -165,8 +165,4 @@ impl Server {
         finalizers.sort();
         (remaining, finalizers)
     }
-}
-
-fn pod_kind() -> &'static ResourceKind {
-    built_in("", "pods").expect("pods are served")
 }

@@ -11,10 +11,14 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::admission::quota_scopes::{self, quota_kind};
-use crate::admission::quota_usage::{counts_unserved_kind, is_fully_charged, is_tracked, usage};
+use crate::admission::quota_scopes;
+use crate::admission::quota_usage::{is_fully_charged, is_tracked, usage};
+use crate::registry::core::resource_quota;
+use crate::registry::core::resource_quota::counts_unserved_kind;
+use crate::registry::kinds::strategy_of;
 use crate::registry::resource_list::{ResourceList, add, amounts, to_json};
 use crate::registry::state::Server;
+use crate::registry::strategy::QuotaEvaluator;
 use crate::storage::keys::StoreKey;
 use crate::storage::object::StoredObject;
 use crate::storage::store::ChangeRecord;
@@ -43,10 +47,10 @@ impl Server {
     fn find_due(&mut self, now: Timestamp) {
         let period = Some(now.duration_since(self.quotas.start).as_secs() / RESYNC);
         let from = self.quotas.version;
-        let due: Vec<StoreKey> = if self.store.list(quota_kind(), "").next().is_none() {
+        let due: Vec<StoreKey> = if self.store.list(&resource_quota::KIND, "").next().is_none() {
             Vec::new()
         } else if period > self.quotas.period || self.store.lacks_changes(from) {
-            self.store.list(quota_kind(), "").map(|quota| quota.key()).collect()
+            self.store.list(&resource_quota::KIND, "").map(|quota| quota.key()).collect()
         } else {
             self.store.since(from).iter().flat_map(|change| self.due_after(change, now)).collect()
         };
@@ -57,8 +61,8 @@ impl Server {
 
     /// The quotas to recount after a change. Upstream: `replenishQuota` and `DefaultUpdateFilter`.
     fn due_after(&self, change: &ChangeRecord, now: Timestamp) -> Vec<StoreKey> {
-        let quotas = || self.store.list(quota_kind(), &change.key.namespace);
-        if change.key.kind == quota_kind().order()
+        let quotas = || self.store.list(&resource_quota::KIND, &change.key.namespace);
+        if change.key.kind == resource_quota::KIND.order()
             && let Some(after) = change.after()
         {
             let limits = |quota: &StoredObject| amounts(&quota.body["spec"]["hard"]);
@@ -106,7 +110,7 @@ impl Server {
 
 /// Whether an update changes the usage of an object.
 fn frees_usage(before: &StoredObject, after: &StoredObject, now: Timestamp) -> bool {
-    if before.kind.built_in() != "Pod" {
+    if strategy_of(before.kind).quota_evaluator() != QuotaEvaluator::Pods {
         return false;
     }
     let resources = |pod: &StoredObject| -> BTreeMap<String, Value> {

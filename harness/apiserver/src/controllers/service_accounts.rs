@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use serde_json::json;
 
+use crate::registry::core::{namespace, service_account};
 use crate::registry::state::Server;
 use crate::storage::keys::StoreKey;
 use crate::storage::object::StoredObject;
 use crate::storage::store::ChangeRecord;
-use crate::types::kinds::{ResourceKind, built_in};
 
 impl Server {
     pub(crate) fn create_service_account(&mut self) -> bool {
-        let (spaces, accounts) = (kind("namespaces"), kind("serviceaccounts"));
+        let (spaces, accounts) = (&namespace::KIND, &service_account::KIND);
         let is_relevant = |change: &ChangeRecord| [spaces.order(), accounts.order()].contains(&change.key.kind);
         if !self.store.has_changed(self.service_accounts_version, is_relevant) {
             self.service_accounts_version = self.store.version();
@@ -35,8 +35,4 @@ impl Server {
         self.store.put(accounts, StoreKey::new(accounts, &name, "default"), body, None);
         true
     }
-}
-
-fn kind(plural: &str) -> &'static ResourceKind {
-    built_in("", plural).expect("the core kinds are served")
 }

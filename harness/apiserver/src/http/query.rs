@@ -69,7 +69,7 @@ pub(crate) fn list(request: &ApiRequest, kind: &ResourceKind, watch: bool) -> Ap
         return Err(StatusError::invalid("meta.k8s.io", "ListOptions", "", &errors));
     }
     selector.check_fields(kind)?;
-    Ok(if kind.is_events_v1() { selector.renamed(crate::http::selector::field_of_core) } else { selector })
+    Ok(selector.of_stored(kind))
 }
 
 /// Validates the options of a write. Upstream: `ValidateCreateOptions` and similar functions.

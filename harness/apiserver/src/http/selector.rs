@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::http::labels::{LabelOperator, LabelRequirement};
 use crate::http::status_error::{ApiResult, StatusError};
 use crate::pointer::JsonPointer;
-use crate::types::kinds::{self, ResourceKind};
+use crate::types::kinds::{ResourceKind, SelectableFields};
 
 /// A label and field selector: all requirements must match.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -106,10 +106,14 @@ impl Selector {
         })
     }
 
-    /// Renames the fields.
-    pub(crate) fn renamed(mut self, name: fn(&str) -> String) -> Self {
-        for (field, ..) in &mut self.fields {
-            *field = name(field);
+    /// Renames the fields to those of the stored kind.
+    pub(crate) fn of_stored(mut self, kind: &ResourceKind) -> Self {
+        if let SelectableFields::Renamed(names) = kind.selectable_fields {
+            for (field, ..) in &mut self.fields {
+                if let Some((_, stored)) = names.iter().find(|(name, _)| name == field) {
+                    *field = (*stored).to_owned();
+                }
+            }
         }
         self
     }
@@ -127,67 +131,25 @@ impl Selector {
                 None => Ok(()),
             };
         }
-        let plural = if kind.is_events_v1() { kind.group } else { kind.plural };
-        // Kinds without selectable fields of their own share one message.
-        let more: Option<&[&str]> = match plural {
-            "pods" => Some(&[
-                "spec.nodeName",
-                "spec.restartPolicy",
-                "spec.schedulerName",
-                "spec.serviceAccountName",
-                "spec.hostNetwork",
-                "status.phase",
-                "status.podIP",
-                "status.podIPs",
-                "status.nominatedNodeName",
-            ]),
-            "events" => Some(&[
-                "involvedObject.kind",
-                "involvedObject.namespace",
-                "involvedObject.name",
-                "involvedObject.uid",
-                "involvedObject.apiVersion",
-                "involvedObject.resourceVersion",
-                "involvedObject.fieldPath",
-                "reason",
-                "reportingComponent",
-                "type",
-                "source",
-            ]),
-            kinds::EVENTS => Some(&[
-                "reason",
-                "regarding.kind",
-                "regarding.namespace",
-                "regarding.name",
-                "regarding.uid",
-                "regarding.apiVersion",
-                "regarding.resourceVersion",
-                "regarding.fieldPath",
-                "reportingController",
-                "type",
-            ]),
-            "services" => Some(&["spec.clusterIP", "spec.type"]),
-            "jobs" => Some(&["status.successful"]),
-            "namespaces" => Some(&["status.phase"]),
-            "nodes" => Some(&["spec.unschedulable"]),
-            "secrets" => Some(&["type"]),
-            _ => None,
-        };
         let known = |key: &str| {
-            let everywhere = matches!(key, "metadata.name" | "metadata.namespace");
-            let nowhere = key == "metadata.namespace" && !kind.namespaced;
-            everywhere && !nowhere || more.is_some_and(|more| more.contains(&key))
+            key == "metadata.name"
+                || key == "metadata.namespace" && kind.namespaced
+                || match kind.selectable_fields {
+                    SelectableFields::Metadata => false,
+                    SelectableFields::Fields(fields) | SelectableFields::FieldsOfKind(fields) => fields.contains(&key),
+                    SelectableFields::Renamed(fields) => fields.iter().any(|(field, _)| *field == key),
+                }
         };
-        match (self.fields.iter().find(|(key, _, _)| !known(key)), more) {
-            (None, _) => Ok(()),
-            (Some((key, _, _)), Some(_)) if plural == "jobs" => {
-                Err(StatusError::bad_request(format!("field label {key:?} not supported for Job")))
+        let Some((key, _, _)) = self.fields.iter().find(|(key, _, _)| !known(key)) else { return Ok(()) };
+        Err(StatusError::bad_request(match kind.selectable_fields {
+            SelectableFields::Metadata => {
+                format!("\"{key}\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"")
             }
-            (Some((key, _, _)), Some(_)) => Err(StatusError::bad_request(format!("field label not supported: {key}"))),
-            (Some((key, _, _)), None) => Err(StatusError::bad_request(format!(
-                "\"{key}\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
-            ))),
-        }
+            SelectableFields::FieldsOfKind(_) => format!("field label {key:?} not supported for {}", kind.kind),
+            SelectableFields::Fields(_) | SelectableFields::Renamed(_) => {
+                format!("field label not supported: {key}")
+            }
+        }))
     }
 }
 
@@ -211,15 +173,6 @@ pub(crate) fn text(selector: &Value) -> String {
     }
     parts.sort_by_key(|(key, _)| *key);
     parts.into_iter().map(|(_, part)| part).collect::<Vec<_>>().join(",")
-}
-
-/// The core name of a field selector of `events.k8s.io`.
-pub(crate) fn field_of_core(name: &str) -> String {
-    match name.strip_prefix("regarding.") {
-        Some(rest) => format!("involvedObject.{rest}"),
-        None if name == "reportingController" => "reportingComponent".to_owned(),
-        None => name.to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -13,9 +13,10 @@ use crate::http::route::RequestInfo;
 use crate::http::status_error::{ApiResult, StatusError};
 use crate::registry::decode::normalize;
 use crate::registry::field_ownership::update_managers;
+use crate::registry::kinds::{AUTHORIZATION, REVIEWS};
 use crate::registry::state::Server;
 use crate::types::field_error::FieldError;
-use crate::types::kinds::{AUTHORIZATION, REVIEWS, ResourceKind};
+use crate::types::kinds::ResourceKind;
 
 /// The kind of review at a path.
 pub(crate) fn review_kind(path: &str) -> Option<&'static ResourceKind> {

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::registry::events::conversion as events;
-use crate::registry::{autoscaling, prepare};
+use crate::registry::kinds::strategy_of;
+use crate::registry::prepare;
 use crate::storage::object::StoredObject;
-use crate::types::kinds::{AUTOSCALER, ResourceKind};
+use crate::types::kinds::ResourceKind;
 
 /// Converts an object between kinds with the same storage.
 pub(crate) fn convert_object(body: Value, from: &ResourceKind, to: &ResourceKind) -> Value {
@@ -31,26 +31,20 @@ pub(crate) fn convert_borrowed<'a>(body: &'a Value, from: &ResourceKind, to: &Re
 
 /// The conversion between two kinds; `None` if they are equal.
 fn conversion(from: &ResourceKind, to: &ResourceKind) -> Option<fn(Value) -> Value> {
-    match (from.is_events_v1(), to.is_events_v1()) {
-        (true, false) => return Some(events::to_core),
-        (false, true) => return Some(events::from_core),
-        _ => {}
+    if from.stored_as.is_some_and(|stored| stored.is(to)) {
+        return strategy_of(from).stored_conversion().map(|conversion| conversion.to_stored);
     }
-    match (from.is_v1_autoscaler(), to.is_v1_autoscaler()) {
-        (true, false) => Some(|body| autoscaling::from_v1(&body)),
-        (false, true) => Some(|body| autoscaling::to_v1(&body)),
-        _ => None,
-    }
+    let is_stored = to.stored_as.is_some_and(|stored| stored.is(from));
+    strategy_of(to).stored_conversion().filter(|_| is_stored).map(|conversion| conversion.from_stored)
 }
 
 impl StoredObject {
     /// The object at another version of its kind: a custom resource is decoded again by the schema
     /// of that version, and an Event or an autoscaler is converted.
     pub(crate) fn as_kind(self: &Arc<Self>, kind: &'static ResourceKind) -> Arc<Self> {
-        if kind.built_in() != AUTOSCALER {
+        if !strategy_of(kind).is_stored_without_defaults() {
             return self.convert_to(kind);
         }
-        // Autoscalers are stored without defaults; objects read from etcd get them.
         let mut body = self.body.clone();
         prepare::set_defaults(self.kind, &mut body);
         Self::of(self.kind, body, self.managers.clone(), self.version).convert_to(kind)
@@ -58,7 +52,7 @@ impl StoredObject {
 
     /// Converts the object without setting defaults.
     fn convert_to(self: &Arc<Self>, kind: &'static ResourceKind) -> Arc<Self> {
-        if std::ptr::eq(kind, self.kind) {
+        if kind.is(self.kind) {
             return Arc::clone(self);
         }
         let body = match kind.custom {

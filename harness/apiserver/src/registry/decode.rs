@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::http::body::{self, FieldValidation, object_of, strict_decoding_message, unregistered};
 use crate::http::request::ResourceRequest;
 use crate::http::status_error::{ApiResult, StatusError};
-use crate::registry::prepare;
+use crate::registry::kinds::strategy_of;
 use crate::registry::state::Server;
 use crate::types::custom_kind::CustomKind;
 use crate::types::decode::{DecodedValue, decode};
@@ -16,9 +16,6 @@ use crate::types::kinds::ResourceKind;
 use crate::types::list_quantities::ListedQuantity;
 use crate::types::strict::TextType;
 use crate::types::table::TYPES;
-
-/// The annotation of a deprecated field, which the server treats as the field.
-const ROLLBACK: &str = "deprecated.deployment.rollback.to";
 
 impl Server {
     /// Decodes the body as the kind of the request, and sets defaults.
@@ -30,11 +27,12 @@ impl Server {
             return Ok(value);
         }
         let mut value = untyped(self.read_as(request, &kind.api_version(), kind.kind)?);
-        if let Some(wrong) = rollback_revision(kind, &value).err() {
+        let strategy = strategy_of(kind);
+        if let Some(wrong) = strategy.with_deprecated_fields(&value).err() {
             return Err(undecodable(&kind.api_version(), kind.kind, kind.kind, &wrong));
         }
-        prepare::convert_fields(kind, &mut value);
-        prepare::set_defaults(kind, &mut value);
+        strategy.convert_fields(&mut value);
+        strategy.set_defaults(&mut value);
         Ok(value)
     }
 
@@ -146,7 +144,7 @@ impl Server {
         }
         self.warn_or_reject(request, errors, undecodable)?;
         let mut value = decoded.value;
-        prepare::keep_empty_rules(request.kind, &given, &mut value);
+        strategy_of(request.kind).restore_empty_lists(&given, &mut value);
         Ok(value)
     }
 
@@ -206,31 +204,6 @@ pub(crate) fn untyped(mut body: Value) -> Value {
         meta.remove("selfLink");
     }
     body
-}
-
-/// The revision in the annotation of the deprecated field, if any.
-fn rollback_revision(kind: &ResourceKind, body: &Value) -> Result<Option<i64>, String> {
-    let text = body["metadata"]["annotations"][ROLLBACK].as_str().unwrap_or_default();
-    if kind.built_in() != "Deployment" || text.is_empty() {
-        return Ok(None);
-    }
-    let number = text.parse::<i64>();
-    number.map(Some).map_err(|_| {
-        format!("failed to parse annotation[{ROLLBACK}]={text} as int64: strconv.ParseInt: parsing \"{text}\": invalid syntax")
-    })
-}
-
-/// The object with that revision in its field, for validation.
-pub(crate) fn with_rollback<'a>(kind: &ResourceKind, body: &'a Value) -> ApiResult<std::borrow::Cow<'a, Value>> {
-    match rollback_revision(kind, body) {
-        Ok(None) => Ok(std::borrow::Cow::Borrowed(body)),
-        Ok(Some(revision)) => {
-            let mut body = body.clone();
-            body["spec"]["rollbackTo"] = json!({"revision": revision});
-            Ok(std::borrow::Cow::Owned(body))
-        }
-        Err(wrong) => Err(StatusError::plain_internal(wrong)),
-    }
 }
 
 /// The error for an undecodable scale of a custom resource.

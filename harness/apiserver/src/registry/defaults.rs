@@ -5,47 +5,6 @@ use serde_json::{Map, Value, json};
 use crate::pointer::JsonPointer;
 use crate::registry::resource_list::default_requests;
 
-/// Fills in both directions of a behavior. Upstream: `SetDefaults_HorizontalPodAutoscalerBehavior`.
-pub(crate) fn behavior(behavior: &mut Value) {
-    let policy = |kind: &str, value: i64| json!({"type": kind, "value": value, "periodSeconds": 15});
-    let up = entry(behavior, "scaleUp");
-    set(up, "stabilizationWindowSeconds", json!(0));
-    set(up, "selectPolicy", json!("Max"));
-    set(up, "policies", json!([policy("Pods", 4), policy("Percent", 100)]));
-    let down = entry(behavior, "scaleDown");
-    set(down, "selectPolicy", json!("Max"));
-    set(down, "policies", json!([policy("Percent", 100)]));
-}
-
-pub(crate) fn service(spec: &mut Value) {
-    set(spec, "sessionAffinity", json!("None"));
-    if spec["sessionAffinity"] == "ClientIP" {
-        let config = entry(entry(spec, "sessionAffinityConfig"), "clientIP");
-        set(config, "timeoutSeconds", json!(10_800));
-    } else if spec["sessionAffinity"] == "None"
-        && let Some(fields) = spec.as_object_mut()
-    {
-        fields.remove("sessionAffinityConfig");
-    }
-    set(spec, "type", json!("ClusterIP"));
-    for port in items(spec, "ports") {
-        set(port, "protocol", json!("TCP"));
-        if port["targetPort"].is_null() || port["targetPort"] == 0 || port["targetPort"] == "" {
-            port["targetPort"] = port["port"].clone();
-        }
-    }
-    let kind = spec["type"].as_str().unwrap_or_default().to_owned();
-    if matches!(kind.as_str(), "NodePort" | "LoadBalancer") {
-        set(spec, "externalTrafficPolicy", json!("Cluster"));
-    }
-    if matches!(kind.as_str(), "ClusterIP" | "NodePort" | "LoadBalancer") {
-        set(spec, "internalTrafficPolicy", json!("Cluster"));
-    }
-    if kind == "LoadBalancer" {
-        set(spec, "allocateLoadBalancerNodePorts", json!(true));
-    }
-}
-
 pub(crate) fn spec(body: &mut Value, defaults: &Value) {
     let spec = entry(body, "spec");
     for (name, value) in defaults.as_object().into_iter().flatten() {

@@ -12,7 +12,6 @@ use crate::http::status_error::{ApiResult, StatusError};
 use crate::http::{query, yaml};
 use crate::registry::access_reviews;
 use crate::registry::state::Server;
-use crate::registry::strategies::deletes_contents_first;
 use crate::schema::discovery;
 use crate::types::kinds::ResourceKind;
 
@@ -27,20 +26,6 @@ const PATCHES: [&str; 4] = [
 /// The media types of patches of custom resources.
 const CUSTOM_PATCHES: [&str; 3] =
     ["application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"];
-
-/// Subresources that the real server has and this one does not.
-const UNSUPPORTED_SUBRESOURCES: [(&str, &str); 10] = [
-    ("pods", "log"),
-    ("pods", "exec"),
-    ("pods", "attach"),
-    ("pods", "portforward"),
-    ("pods", "proxy"),
-    ("pods", "ephemeralcontainers"),
-    ("pods", "resize"),
-    ("services", "proxy"),
-    ("nodes", "proxy"),
-    ("serviceaccounts", "token"),
-];
 
 impl Server {
     /// Handles a request.
@@ -102,7 +87,7 @@ impl Server {
         let Some(kind) = self.kinds.served(&info.group, path_version(&request.path), &info.resource) else {
             return discovery::absent(&info);
         };
-        if kind.custom.is_none() && UNSUPPORTED_SUBRESOURCES.contains(&(kind.plural, info.subresource.as_str())) {
+        if kind.unsupported_subresources.contains(&info.subresource.as_str()) {
             return Err(StatusError::unsupported(format!("{}/{}", kind.plural, info.subresource)));
         }
         if info.verb == Verb::Patch && kind.custom.is_some() && !CUSTOM_PATCHES.contains(&request.media_type()) {
@@ -140,7 +125,7 @@ impl Server {
         if info.verb == Verb::Patch && has_name && !PATCHES.contains(&request.media_type()) && kind.custom.is_none() {
             return Err(StatusError::unknown_patch_type());
         }
-        if !kind.has_protobuf() && request.is_protobuf() && matches!(sub, "" | "status") && info.verb != Verb::Delete {
+        if !kind.has_protobuf && request.is_protobuf() && matches!(sub, "" | "status") && info.verb != Verb::Delete {
             return Err(StatusError::unsupported(format!("a {} in protobuf", kind.kind)));
         }
         if !matches!(info.verb, Verb::Get | Verb::List | Verb::Watch) {
@@ -149,8 +134,9 @@ impl Server {
         match (info.verb, sub) {
             (Verb::Create, "") if has_name && kind.custom.is_none() => Err(StatusError::method_not_allowed()),
             (Verb::Update | Verb::Patch, _) if !has_name => Err(StatusError::method_not_allowed()),
-            // Namespaces cannot be deleted as a collection.
-            (Verb::DeleteCollection, _) if deletes_contents_first(kind) => Err(StatusError::method_not_allowed()),
+            (Verb::DeleteCollection, _) if !kind.verbs.contains(&"deletecollection") => {
+                Err(StatusError::method_not_allowed())
+            }
             (Verb::Get, "scale") => self.get_scale(&resource),
             (Verb::Get, "" | "status") => self.get_object(&resource),
             // Only collections are watched; objects are watched at paths below `/watch`.
@@ -177,7 +163,7 @@ impl Server {
             return None;
         }
         let kind = self.requested_kind(request)?;
-        if kind.has_protobuf() {
+        if kind.has_protobuf {
             return None;
         }
         // Partial metadata supports protobuf for every kind.
@@ -217,7 +203,7 @@ impl Server {
             Verb::Watch => request.flag("sendInitialEvents"),
             _ => false,
         };
-        (reads && self.requested_kind(request)?.is_in_watch_cache()).then_some(requested)
+        (reads && self.requested_kind(request)?.is_in_watch_cache).then_some(requested)
     }
 }
 

@@ -2,10 +2,10 @@
 
 use crate::http::request::ResourceRequest;
 use crate::http::status_error::StatusError;
+use crate::registry::kinds::strategy_of;
 use crate::registry::state::Server;
-use crate::registry::strategies::strategy_of;
 use crate::storage::keys::StoreKey;
-use crate::types::kinds::{DEFINITION, ResourceKind};
+use crate::types::kinds::ResourceKind;
 
 impl Server {
     /// The error for a request whose UID is not that of the existing object.
@@ -30,11 +30,8 @@ impl Server {
 pub(crate) fn storage_key(kind: &ResourceKind, key: &StoreKey) -> String {
     let names: Vec<&str> =
         [key.namespace.as_str(), key.name.as_str()].into_iter().filter(|part| !part.is_empty()).collect();
-    let plural = match kind.built_in() {
-        "" => return format!("/{}/{}/{}", kind.group, kind.plural, names.join("/")),
-        "Service" => "services/specs",
-        DEFINITION => "apiextensions.k8s.io/customresourcedefinitions",
-        _ => strategy_of(kind).and_then(|strategy| strategy.storage_folder()).unwrap_or(kind.plural),
-    };
-    format!("/{plural}/{}", names.join("/"))
+    if kind.custom.is_some() {
+        return format!("/{}/{}/{}", kind.group, kind.plural, names.join("/"));
+    }
+    format!("/{}/{}", strategy_of(kind).storage_folder().unwrap_or(kind.plural), names.join("/"))
 }

@@ -14,8 +14,8 @@ use crate::http::request::ResourceRequest;
 use crate::http::status_error::ApiResult;
 use crate::registry::conversion::{convert_borrowed, convert_object};
 use crate::registry::decode::normalize;
+use crate::registry::kinds::{other_versions, strategy_of};
 use crate::registry::prepare;
-use crate::registry::strategies::strategy_of;
 use crate::storage::object::StoredObject;
 use crate::types::kinds::ResourceKind;
 use crate::types::list_quantities::ListedQuantity;
@@ -31,9 +31,7 @@ pub(crate) fn update_managers(
     let given = take_managed_fields(new);
     let (inner, mut writer) = (request.kind.inner(), field_manager(request));
     let is_read = matches!(request.info.subresource.as_str(), "" | "status");
-    let mut typed = if is_read
-        && (inner.built_in() == "Pod" || strategy_of(inner).is_some_and(|strategy| strategy.is_stored_as_read()))
-    {
+    let mut typed = if is_read && strategy_of(inner).is_stored_as_read() {
         debug_assert_eq!(
             normalize(inner, new.clone()).ok().as_ref(),
             Some(&*new),
@@ -44,9 +42,7 @@ pub(crate) fn update_managers(
         Cow::Owned(convert_object(normalize(inner, new.clone())?, inner, request.kind))
     };
     let before = &convert_borrowed(before, inner, request.kind);
-    if let Some(strategy) = strategy_of(request.kind) {
-        strategy.fill_typed(&mut typed);
-    }
+    strategy_of(request.kind).fill_typed(&mut typed);
     // A scale omits zero replicas.
     if request.info.subresource == "scale" && typed["spec"]["replicas"] == 0 {
         typed.to_mut()["spec"].as_object_mut().and_then(|spec| spec.remove("replicas"));
@@ -96,9 +92,7 @@ pub(crate) fn field_manager(request: &ResourceRequest<'_>) -> FieldManager {
         manager: request.http.manager(),
         subresource: request.info.subresource.clone(),
         reset: prepare::reset_fields(request.kind, &request.info.subresource),
-        converters: request
-            .kind
-            .other_versions()
+        converters: other_versions(request.kind)
             .map(|kind| converter(request.kind, kind, &request.info.subresource))
             .collect(),
         // Upstream: `ScaleHandler.ToParent` keeps the times of the parent's entries.

@@ -6,6 +6,7 @@
 //! `admission`. It must not know sockets, clocks and tests: the time comes with each request.
 
 pub(crate) mod access_reviews;
+pub(crate) mod apiextensions;
 pub(crate) mod apps;
 pub(crate) mod autoscaling;
 pub(crate) mod batch;
@@ -20,13 +21,13 @@ pub(crate) mod dispatch;
 pub(crate) mod etcd_keys;
 pub(crate) mod events;
 pub(crate) mod field_ownership;
+pub(crate) mod kinds;
 pub(crate) mod networking;
 pub(crate) mod policy;
 pub(crate) mod prepare;
 pub(crate) mod resource_list;
 pub(crate) mod restore;
 pub(crate) mod state;
-pub(crate) mod strategies;
 pub(crate) mod strategy;
 pub(crate) mod validate;
 pub(crate) mod verbs;

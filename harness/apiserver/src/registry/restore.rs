@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::http::request::{ApiRequest, ManagedFieldsPolicy, timestamp_value};
+use crate::registry::apiextensions::custom_resource_definition;
 use crate::registry::conversion;
 use crate::registry::custom::kinds_of;
 use crate::registry::decode::{decode_as, untyped};
@@ -17,7 +18,7 @@ use crate::storage::error::StorageError;
 use crate::storage::keys::StoreKey;
 use crate::storage::object::StoredObject;
 use crate::storage::store::Store;
-use crate::types::kinds::{DEFINITION, Kinds, ResourceKind};
+use crate::types::kinds::{Kinds, ResourceKind};
 
 /// An object to store unchanged.
 #[derive(Debug)]
@@ -55,7 +56,9 @@ impl RestoreEntry {
 impl RestoreEntry {
     /// Serves the kinds that it declares, if it is a definition of custom resources.
     pub(crate) fn define(&self, kinds: &mut Kinds) {
-        if let Some(Ok(definition)) = (self.kind.built_in() == DEFINITION).then(|| kinds_of(&self.body["spec"])) {
+        if let Some(Ok(definition)) =
+            self.kind.is(&custom_resource_definition::KIND).then(|| kinds_of(&self.body["spec"]))
+        {
             kinds.define(&self.key.name, definition);
         }
     }

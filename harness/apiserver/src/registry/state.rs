@@ -47,7 +47,7 @@ impl Server {
     /// none.
     pub(crate) fn too_large_version(&self, kind: &ResourceKind, requested: u64) -> StatusError {
         let error = StatusError::too_large(requested, self.store.version());
-        if kind.is_in_watch_cache() { error.retry_after(1) } else { error }
+        if kind.is_in_watch_cache { error.retry_after(1) } else { error }
     }
 
     /// The object of a request, in its internal version.

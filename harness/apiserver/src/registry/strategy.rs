@@ -1,9 +1,8 @@
 //! What is special about a kind: how its objects are defaulted, prepared, validated and printed.
 //!
-//! Each built-in kind implements [`Strategy`] in a file of its own, `registry/<group>/<kind>.rs`;
-//! `registry/strategies.rs` lists them. The names are those of upstream's strategies, and the
-//! defaults are what most kinds do. Whether a kind has namespaces is not here but in its
-//! `ResourceKind`, as paths and discovery need it too.
+//! Each built-in kind implements [`Strategy`] in a file of its own, `registry/<group>/<kind>.rs`,
+//! beside its `KIND`, which has what paths and discovery need. `registry/kinds.rs` lists both. The
+//! names are those of upstream's strategies, and the defaults are what most kinds do.
 //!
 //! Upstream: `RESTCreateStrategy` and `RESTUpdateStrategy` of `registry/rest`.
 
@@ -12,6 +11,8 @@ use std::borrow::Cow;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::http::status_error::ApiResult;
+use crate::registry::state::Server;
 use crate::registry::validate::meta;
 use crate::schema::printers::columns::Column;
 use crate::types::field_error::FieldError;
@@ -19,6 +20,38 @@ use crate::types::names;
 
 /// Paths of fields that the server resets.
 pub(crate) type FieldPaths = &'static [&'static [&'static str]];
+
+/// How objects are deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Deletion {
+    /// With the request, unless finalizers remain.
+    Immediate,
+    /// After a grace period, as pods are.
+    Graceful,
+    /// A controller first deletes what a namespace contains, and then removes it.
+    ContentsFirst,
+    /// A controller first deletes the custom resources of a definition, and then removes it.
+    InstancesFirst,
+}
+
+/// How quotas count objects. Upstream: the evaluators of `pkg/quota`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum QuotaEvaluator {
+    /// Not at all. Upstream: `ignoredResources`.
+    Ignored,
+    /// By their number.
+    ObjectCount,
+    /// By their number and resources.
+    Pods,
+    /// By their number, node ports and load balancers.
+    Services,
+}
+
+/// The conversions of a kind that is stored as another kind.
+pub(crate) struct StoredConversion {
+    pub(crate) to_stored: fn(Value) -> Value,
+    pub(crate) from_stored: fn(Value) -> Value,
+}
 
 pub(crate) trait Strategy: Sync {
     /// The rule for names. Upstream: `ValidateNameFunc`.
@@ -83,10 +116,50 @@ pub(crate) trait Strategy: Sync {
         None
     }
 
-    /// Whether a deletion only begins with the request, and its controller removes the object: the
-    /// contents of a namespace go first. Such objects cannot be deleted as a collection.
-    fn deletes_contents_first(&self) -> bool {
+    /// The conversions, if its objects are stored as those of another kind.
+    fn stored_conversion(&self) -> Option<StoredConversion> {
+        None
+    }
+
+    /// Whether objects are stored without the defaults that they have when they are read.
+    fn is_stored_without_defaults(&self) -> bool {
         false
+    }
+
+    /// Changes or rejects a new object before validation, as upstream's admission plugins do;
+    /// `name` is the one that admission reports.
+    ///
+    /// # Errors
+    /// The error of the plugin that rejects the object.
+    fn admit(&self, _: &mut Server, _namespace: &str, _name: &str, _new: &mut Value) -> ApiResult<()> {
+        Ok(())
+    }
+
+    /// Changes an update before validation, as upstream's admission plugins do.
+    fn admit_update(&self, _new: &mut Value, _old: &Value) {}
+
+    /// Rejects a valid new object, as upstream's validating admission plugins do.
+    ///
+    /// # Errors
+    /// The error of the plugin that rejects the object.
+    fn validate_admission(&self, _: &Server, _namespace: &str, _name: &str, _new: &Value) -> ApiResult<()> {
+        Ok(())
+    }
+
+    /// How objects are deleted.
+    fn deletion(&self) -> Deletion {
+        Deletion::Immediate
+    }
+
+    /// Whether the garbage collector knows the kind. The finalizers of other kinds do not follow
+    /// the propagation policy.
+    fn is_garbage_collected(&self) -> bool {
+        true
+    }
+
+    /// How quotas count its objects.
+    fn quota_evaluator(&self) -> QuotaEvaluator {
+        QuotaEvaluator::ObjectCount
     }
 
     /// Whether quotas also count its objects by the plural alone. Upstream:
@@ -98,6 +171,27 @@ pub(crate) trait Strategy: Sync {
     /// Prepares a new object: only the server sets its status.
     fn prepare_for_create(&self, _: &mut Value) {}
 
+    /// The error for a new object without a name, where upstream needs the name before validation.
+    fn missing_name_error(&self, _: &mut Server, _new: &Value) -> Option<FieldError> {
+        None
+    }
+
+    /// Whether a new object shares the labels of its template if the request sets none.
+    fn shares_template_labels(&self) -> bool {
+        false
+    }
+
+    /// Sets what is allocated for a valid new object. Upstream: `BeginCreate`.
+    fn begin_create(&self, _: &mut Server, _new: &mut Value) {}
+
+    /// The object with the fields that deprecated annotations stand for, as it is validated.
+    ///
+    /// # Errors
+    /// The message for an unreadable annotation.
+    fn with_deprecated_fields<'a>(&self, object: &'a Value) -> Result<Cow<'a, Value>, String> {
+        Ok(Cow::Borrowed(object))
+    }
+
     /// Validates a new object.
     fn validate(&self, new: &Value) -> Vec<FieldError> {
         self.validate_metadata(new)
@@ -105,6 +199,10 @@ pub(crate) trait Strategy: Sync {
 
     /// Prepares an update of an object whose status is kept already.
     fn prepare_for_update(&self, _new: &mut Value, _old: &Value) {}
+
+    /// Keeps what is allocated for an updated object, and allocates what is missing. Upstream:
+    /// `BeginUpdate`.
+    fn begin_update(&self, _: &mut Server, _new: &mut Value, _old: &Value) {}
 
     /// Whether an update counts as a new generation.
     fn changes_generation(&self, new: &Value, old: &Value) -> bool {
@@ -135,13 +233,28 @@ pub(crate) trait Strategy: Sync {
         false
     }
 
-    /// The unsupported feature that must be detected before validation.
+    /// The unsupported feature that must be detected before validation: errors that upstream
+    /// reports in the order of a Go map, and objects that take too long to validate.
     fn unsupported_before_validation(&self, _: &Value) -> Option<String> {
         None
     }
 
     /// The unsupported feature of an object; `old` is the object before an update.
     fn unsupported_feature(&self, _new: &Value, _old: Option<&Value>) -> Option<String> {
+        None
+    }
+
+    /// Rejects a valid object that this server cannot serve beside those that it has.
+    ///
+    /// # Errors
+    /// The unsupported feature.
+    fn check_servable(&self, _: &Server, _new: &Value) -> ApiResult<()> {
+        Ok(())
+    }
+
+    /// The unsupported feature of an invalid update: upstream may tolerate errors that the object
+    /// had before.
+    fn unsupported_if_invalid(&self, _old: &Value) -> Option<String> {
         None
     }
 
@@ -175,6 +288,11 @@ pub(crate) trait Strategy: Sync {
         ]
     }
 
+    /// The conditions of a row in its tables.
+    fn row_conditions(&self, _: &Value) -> Option<Value> {
+        None
+    }
+
     /// Validates the metadata of a new object.
     fn validate_metadata(&self, new: &Value) -> Vec<FieldError> {
         meta::create(&new["metadata"], self.name_rule(), self.qualifies_finalizers())
@@ -185,6 +303,11 @@ pub(crate) trait Strategy: Sync {
         meta::update(&new["metadata"], &old["metadata"], self.qualifies_finalizers())
     }
 }
+
+/// What custom resources and access reviews have: nothing special.
+pub(crate) struct DefaultStrategy;
+
+impl Strategy for DefaultStrategy {}
 
 /// Keeps a field as it was.
 pub(crate) fn keep(new: &mut Value, old: &Value, name: &str) {

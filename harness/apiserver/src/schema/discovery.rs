@@ -10,8 +10,9 @@ use crate::http::media_types::{Encoding, ResponseFormat};
 use crate::http::response::{ApiResponse, json_response};
 use crate::http::route::RequestInfo;
 use crate::http::status_error::{ApiResult, StatusError};
+use crate::registry::kinds::REVIEWS;
 use crate::schema::openapi;
-use crate::types::kinds::{self, DEFINITION, KINDS, Kinds, ResourceKind};
+use crate::types::kinds::{Kinds, ResourceKind};
 use crate::types::protobuf;
 use crate::types::table::VERSION;
 
@@ -43,7 +44,9 @@ pub(crate) fn respond(kinds: &Kinds, path: &str, accept: &str) -> ApiResult<ApiR
         path => match body(kinds, path) {
             Some(body) => Ok(json_response(StatusCode::OK, &body)),
             // For a served group the 404 has another form.
-            None if built_in().any(|group| path.starts_with(&format!("/apis/{group}/"))) => Err(StatusError::no_path()),
+            None if kinds.built_in_groups().any(|group| path.starts_with(&format!("/apis/{group}/"))) => {
+                Err(StatusError::no_path())
+            }
             None => Ok(not_found_response()),
         },
     }
@@ -130,7 +133,7 @@ pub(crate) fn absent(info: &RequestInfo) -> ApiResult<ApiResponse> {
 }
 
 /// The order of the groups. Upstream: `apiVersionPriorities`.
-const ORDER: [&str; 12] = [
+const ORDER: [&str; 20] = [
     "",
     "apps",
     "events.k8s.io",
@@ -138,17 +141,25 @@ const ORDER: [&str; 12] = [
     "authorization.k8s.io",
     "autoscaling",
     "batch",
+    "certificates.k8s.io",
     "networking.k8s.io",
     "policy",
+    "rbac.authorization.k8s.io",
+    "storage.k8s.io",
+    "admissionregistration.k8s.io",
     "apiextensions.k8s.io",
+    "scheduling.k8s.io",
     "coordination.k8s.io",
+    "node.k8s.io",
     "discovery.k8s.io",
+    "resource.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
 ];
 
 /// All groups, the core group first.
 fn groups(kinds: &Kinds) -> Vec<&'static str> {
     let mut names: Vec<&str> = Vec::new();
-    for kind in kinds.all().chain(&kinds::REVIEWS) {
+    for kind in kinds.all().chain(&REVIEWS) {
         if !names.contains(&kind.group) {
             names.push(kind.group);
         }
@@ -158,14 +169,9 @@ fn groups(kinds: &Kinds) -> Vec<&'static str> {
     names
 }
 
-/// The built-in groups except the core group.
-fn built_in() -> impl Iterator<Item = &'static str> {
-    KINDS.iter().map(|kind| kind.group).filter(|group| !group.is_empty())
-}
-
 /// The versions of a group, the preferred one first: v2, v1, v1beta1.
 fn versions(kinds: &Kinds, group: &str) -> Vec<&'static str> {
-    let all = kinds.all().chain(&kinds::REVIEWS);
+    let all = kinds.all().chain(&REVIEWS);
     let mut all: Vec<&str> = all.filter(|kind| kind.group == group).map(|kind| kind.version).collect();
     let rank = |version: &str| {
         let number = |text: &str| text.parse::<u32>().unwrap_or(0);
@@ -184,7 +190,7 @@ fn versions(kinds: &Kinds, group: &str) -> Vec<&'static str> {
 
 /// The kinds of a group version, by plural.
 fn of_version(kinds: &Kinds, group: &str, version: &str) -> Vec<&'static ResourceKind> {
-    let all = kinds.all().chain(&kinds::REVIEWS);
+    let all = kinds.all().chain(&REVIEWS);
     let mut kinds: Vec<&ResourceKind> = all.filter(|kind| kind.group == group && kind.version == version).collect();
     kinds.sort_unstable_by_key(|kind| kind.plural);
     kinds
@@ -244,7 +250,7 @@ fn discovered_resource(kind: &'static ResourceKind) -> Value {
     }).collect();
     let resource = json!({"resource": kind.plural,
         "responseKind": {"group": own.0, "version": own.1, "kind": kind.kind},
-        "scope": scope, "singularResource": kind.singular(), "verbs": kind.verbs()});
+        "scope": scope, "singularResource": kind.singular(), "verbs": kind.verbs});
     let mut resource = with_names(resource, kind);
     if !subresources.is_empty() {
         resource["subresources"] = subresources.into();
@@ -256,7 +262,7 @@ fn resources(kinds: &Kinds, group: &str, version: &str) -> Value {
     let mut list = Vec::new();
     for kind in of_version(kinds, group, version) {
         let mut resource = json!({"name": kind.plural, "singularName": kind.singular(),
-            "namespaced": kind.namespaced, "kind": kind.kind, "verbs": kind.verbs()});
+            "namespaced": kind.namespaced, "kind": kind.kind, "verbs": kind.verbs});
         // Reviews are not stored.
         if kinds.all().any(|one| std::ptr::eq(one, kind)) {
             resource["storageVersionHash"] = storage_version_hash(kinds.storage_of(kind)).into();
@@ -285,8 +291,7 @@ fn resources(kinds: &Kinds, group: &str, version: &str) -> Value {
 
 /// The hash of the storage version. Upstream: `StorageVersionHash`.
 fn storage_version_hash(stored: &ResourceKind) -> String {
-    // Upstream stores definitions as v1beta1.
-    let version = if stored.built_in() == DEFINITION { "v1beta1" } else { stored.version };
+    let version = stored.hashed_version.unwrap_or(stored.version);
     let in_scope = format!("{}/{version}/{}", stored.group, stored.kind);
     BASE64_STANDARD.encode(&Sha256::digest(in_scope)[..8])
 }

@@ -13,7 +13,7 @@ use crate::http::response::ApiResponse;
 use crate::http::status_error::{ApiResult, StatusError};
 use crate::http::yaml;
 use crate::schema::printers::{self, TableOptions, partial_metadata};
-use crate::types::kinds::{EVENTS, Kinds, ResourceKind};
+use crate::types::kinds::{Kinds, ResourceKind};
 use crate::types::protobuf::{self, WireEvent};
 
 impl ResponseFormat {
@@ -99,9 +99,11 @@ impl ResponseFormat {
         if custom && requested.ends_with("List") {
             return Some(StatusError::plain_internal("content is not a list".to_owned()));
         }
-        let group = value["apiVersion"].as_str().unwrap_or_default().split_once('/').map_or("core", |(group, _)| group);
         // Upstream uses one type for the Events of both groups.
-        let package = if group == EVENTS { "core" } else { group.split('.').next().unwrap_or_default() };
+        let stored = kind.and_then(|kind| kind.stored_as);
+        let given = value["apiVersion"].as_str().unwrap_or_default().split_once('/').map_or("", |(group, _)| group);
+        let group = stored.map_or(given, |stored| stored.group);
+        let package = if group.is_empty() { "core" } else { group.split('.').next().unwrap_or_default() };
         let name = value["kind"].as_str().unwrap_or_default();
         let (package, kind) = match (custom, kind) {
             (true, _) => ("unstructured", "UnstructuredList"),

@@ -122,7 +122,7 @@ impl WatchStream {
             if let Some(timeout_timer) = &mut self.timeout_timer
                 && timeout_timer.as_mut().poll(cx).is_ready()
             {
-                if !(self.cursor.bookmarks && self.cursor.kind.is_in_watch_cache()) {
+                if !(self.cursor.bookmarks && self.cursor.kind.is_in_watch_cache) {
                     return Poll::Ready(None);
                 }
                 // The last event is a bookmark with the latest version.
@@ -143,7 +143,7 @@ impl WatchStream {
             }
             if signals.bookmarks != self.handled_signals.bookmarks {
                 self.handled_signals.bookmarks = signals.bookmarks;
-                if self.cursor.bookmarks && self.cursor.kind.is_in_watch_cache() {
+                if self.cursor.bookmarks && self.cursor.kind.is_in_watch_cache {
                     return Poll::Ready(Some(WatchEvent::Encoded(self.cursor.bookmark(false))));
                 }
             }

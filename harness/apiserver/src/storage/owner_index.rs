@@ -120,7 +120,10 @@ mod tests {
 
     use super::super::store::Store;
     use super::*;
-    use crate::types::kinds::KINDS;
+    use crate::types::kinds::{ResourceKind, kind};
+
+    static PODS: ResourceKind = kind("", "v1", "pods", "Pod");
+    static EVENTS: ResourceKind = kind("", "v1", "events", "Event");
 
     fn put(store: &mut Store, name: &str, owner: Option<&str>, more: &Value) {
         let mut body = json!({"metadata": {"name": name, "namespace": "ns", "uid": format!("uid-{name}")}});
@@ -130,7 +133,7 @@ mod tests {
         for (field, value) in more.as_object().into_iter().flatten() {
             body["metadata"][field] = value.clone();
         }
-        store.put(&KINDS[2], StoreKey::new(&KINDS[2], "ns", name), body, None);
+        store.put(&PODS, StoreKey::new(&PODS, "ns", name), body, None);
     }
 
     fn names<'a>(keys: impl IntoIterator<Item = &'a StoreKey>) -> Vec<&'a str> {
@@ -148,9 +151,9 @@ mod tests {
         assert_eq!(names(store.owners().dependents("uid-owner")), ["a", "b"]);
         assert_eq!(store.get_by_uid("uid-owner").unwrap().meta("name"), "owner");
         put(&mut store, "b", None, &json!({}));
-        store.remove(&StoreKey::new(&KINDS[2], "ns", "owner"));
+        store.remove(&StoreKey::new(&PODS, "ns", "owner"));
         assert_eq!(names(store.owners().with_absent_owner()), ["a"]);
-        store.remove(&StoreKey::new(&KINDS[2], "ns", "a"));
+        store.remove(&StoreKey::new(&PODS, "ns", "a"));
         assert!(store.owners().with_absent_owner().is_empty());
         assert!(!store.owners().has_uid("uid-a"));
     }
@@ -171,10 +174,12 @@ mod tests {
     #[test]
     fn lists_objects_of_every_kind_in_a_namespace() {
         let mut store = Store::default();
-        for (kind, namespace, name) in [(2, "ns", "pod"), (2, "other", "pod"), (3, "ns", "x"), (2, "a", "pod")] {
+        for (kind, namespace, name) in
+            [(&PODS, "ns", "pod"), (&PODS, "other", "pod"), (&EVENTS, "ns", "x"), (&PODS, "a", "pod")]
+        {
             let body =
                 json!({"metadata": {"name": name, "namespace": namespace, "uid": format!("{namespace}-{name}")}});
-            store.put(&KINDS[kind], StoreKey::new(&KINDS[kind], namespace, name), body, None);
+            store.put(kind, StoreKey::new(kind, namespace, name), body, None);
         }
         let inside: Vec<_> = store.list_namespace("ns").map(|object| object.meta("name").to_owned()).collect();
         assert_eq!(inside.len(), 2);

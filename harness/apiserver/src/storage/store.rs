@@ -290,10 +290,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::types::kinds::KINDS;
+    use crate::types::kinds::kind;
+
+    static PODS: ResourceKind = kind("", "v1", "pods", "Pod");
 
     fn pod(name: &str, phase: &str) -> (StoreKey, Value) {
-        let key = StoreKey::new(&KINDS[2], "ns", name);
+        let key = StoreKey::new(&PODS, "ns", name);
         (key, json!({"metadata": {"name": name, "namespace": "ns"}, "status": {"phase": phase}}))
     }
 
@@ -301,16 +303,16 @@ mod tests {
     fn numbers_changes_and_lists_old_versions() {
         let mut store = Store::default();
         let (key, body) = pod("a", "Pending");
-        assert_eq!(store.put(&KINDS[2], key.clone(), body.clone(), None).version, 1);
-        assert_eq!(store.put(&KINDS[2], key.clone(), body, None).version, 1, "nothing changed");
-        store.put(&KINDS[2], key.clone(), pod("a", "Running").1, None);
-        store.put(&KINDS[2], pod("b", "").0, pod("b", "").1, None);
+        assert_eq!(store.put(&PODS, key.clone(), body.clone(), None).version, 1);
+        assert_eq!(store.put(&PODS, key.clone(), body, None).version, 1, "nothing changed");
+        store.put(&PODS, key.clone(), pod("a", "Running").1, None);
+        store.put(&PODS, pod("b", "").0, pod("b", "").1, None);
         assert_eq!(store.remove(&key).unwrap().version, 4);
         let names = |version| -> Vec<String> {
-            store.list_at(&KINDS[2], "ns", version).iter().map(|one| one.meta("name").to_owned()).collect()
+            store.list_at(&PODS, "ns", version).iter().map(|one| one.meta("name").to_owned()).collect()
         };
         assert_eq!((names(1), names(3), names(4)), (vec!["a".into()], vec!["a".into(), "b".into()], vec!["b".into()]));
-        assert_eq!(store.list_at(&KINDS[2], "ns", 1)[0].body["status"]["phase"], "Pending");
+        assert_eq!(store.list_at(&PODS, "ns", 1)[0].body["status"]["phase"], "Pending");
         assert_eq!(store.since(2).len(), 2);
         store.forget(9);
         assert_eq!(store.forgotten(), 4, "no more than there was");
@@ -319,9 +321,8 @@ mod tests {
     #[test]
     fn drops_oldest_changes_of_a_long_log() {
         let mut store = Store::default();
-        let change = |store: &mut Store, number: usize| {
-            store.put(&KINDS[2], pod("a", "").0, pod("a", &number.to_string()).1, None)
-        };
+        let change =
+            |store: &mut Store, number: usize| store.put(&PODS, pod("a", "").0, pod("a", &number.to_string()).1, None);
         (1..2 * LOGGED).for_each(|number| drop(change(&mut store, number)));
         assert_eq!((store.since(0).len(), store.forgotten()), (2 * LOGGED - 1, 0));
         change(&mut store, 2 * LOGGED);
@@ -340,7 +341,7 @@ mod tests {
         let states: Vec<String> = (0..2 * DECODED_CHANGES).map(|number| format!("state {number}")).collect();
         for state in &states {
             let (key, body) = pod("a", state);
-            store.put(&KINDS[2], key, body, None);
+            store.put(&PODS, key, body, None);
         }
         let phase = |object: Option<Arc<StoredObject>>| object.map(|object| object.body["status"]["phase"].clone());
         for (at, change) in store.since(0).iter().enumerate() {

@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 
 use crate::http::request::{ApiRequest, ManagedFieldsPolicy};
 use crate::http::response::ApiResponse;
+use crate::registry::core::pod;
 use crate::registry::state::Server;
 use crate::storage::keys::StoreKey;
 use crate::storage::store::LOGGED;
-use crate::types::kinds::KINDS;
 use crate::{ApiServer, ControllerMode};
 
 mod deletion;
@@ -267,7 +267,7 @@ fn watch_behind_the_log_ends_with_410() {
     let ApiResponse::Watch(mut watch) = fixture.raw(Method::GET, &path, "", "") else { panic!("no watch") };
     let path = format!("{MAPS}?watch=true&resourceVersion={}", fixture.server.store.version());
     let ApiResponse::Watch(mut idle) = fixture.raw(Method::GET, &path, "", "") else { panic!("no watch") };
-    let (kind, mut body) = (&KINDS[2], pod("a"));
+    let (kind, mut body) = (&pod::KIND, pod("a"));
     for number in 0..2 * LOGGED {
         body["metadata"]["labels"] = json!({"number": number.to_string()});
         fixture.server.store.put(kind, StoreKey::new(kind, "default", "a"), body.clone(), None);

@@ -1,5 +1,8 @@
-//! The served kinds: the built-in ones, and the custom resources that CustomResourceDefinitions
-//! declare.
+//! What a kind is to clients: its names, scope, verbs and subresources; and the served kinds, which
+//! are the built-in ones and the custom resources that CustomResourceDefinitions declare.
+//!
+//! Each built-in kind stands in its own file, `registry/<group>/<kind>.rs`; `registry/kinds.rs`
+//! lists them.
 
 use std::collections::BTreeMap;
 
@@ -18,6 +21,10 @@ pub(crate) struct ResourceKind {
     pub(crate) kind: &'static str,
     pub(crate) namespaced: bool,
     pub(crate) subresources: &'static [&'static str],
+    /// The subresources that the real server has and this one does not.
+    pub(crate) unsupported_subresources: &'static [&'static str],
+    /// The verbs of its objects, in upstream's order.
+    pub(crate) verbs: &'static [&'static str],
     /// Whether an immediate deletion returns the object instead of a Status.
     pub(crate) returns_deleted: bool,
     /// For a custom resource, this version of its definition.
@@ -26,124 +33,76 @@ pub(crate) struct ResourceKind {
     pub(crate) short_names: &'static [&'static str],
     /// The categories of a built-in kind, such as `all`.
     pub(crate) categories: &'static [&'static str],
+    pub(crate) selectable_fields: SelectableFields,
+    /// The name of its type in the type table, if it is not the kind.
+    pub(crate) table_name: Option<&'static str>,
+    /// The version whose hash discovery shows, if it is another one.
+    pub(crate) hashed_version: Option<&'static str>,
+    /// Whether its objects can be encoded in protobuf.
+    pub(crate) has_protobuf: bool,
+    /// Whether its watches come from the watch cache, which sends bookmarks. Upstream:
+    /// `DefaultWatchCacheSizes`.
+    pub(crate) is_in_watch_cache: bool,
+    /// The built-in kind as which its objects are stored, if it is another one.
+    pub(crate) stored_as: Option<&'static ResourceKind>,
+    /// Whether requests are processed in the version of the stored kind, between decoding and
+    /// encoding.
+    pub(crate) is_processed_as_stored: bool,
 }
 
+/// The fields that a field selector can use, besides name and namespace.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum SelectableFields {
+    /// None. Such kinds share one error message.
+    Metadata,
+    /// These, with an error message that names the unknown field only.
+    Fields(&'static [&'static str]),
+    /// These, with an error message that also names the kind.
+    FieldsOfKind(&'static [&'static str]),
+    /// These, each with its name in the stored kind.
+    Renamed(&'static [(&'static str, &'static str)]),
+}
+
+/// The verbs of most kinds.
+const VERBS: &[&str] = &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+
+/// The category of `kubectl get all`.
+pub(crate) const ALL: &[&str] = &["all"];
+
+/// A namespaced kind without subresources, short names and categories, which has all verbs and is
+/// stored as it is served.
 pub(crate) const fn kind(
     group: &'static str,
+    version: &'static str,
     plural: &'static str,
     kind: &'static str,
-    subresources: &'static [&'static str],
 ) -> ResourceKind {
-    let (version, namespaced, returns_deleted) = ("v1", true, false);
-    let (short_names, categories): (&[&str], &[&str]) = (&[], &[]);
     ResourceKind {
         group,
         version,
         plural,
         kind,
-        namespaced,
-        subresources,
-        returns_deleted,
+        namespaced: true,
+        subresources: &[],
+        unsupported_subresources: &[],
+        verbs: VERBS,
+        returns_deleted: false,
         custom: None,
-        short_names,
-        categories,
+        short_names: &[],
+        categories: &[],
+        selectable_fields: SelectableFields::Metadata,
+        table_name: None,
+        hashed_version: None,
+        has_protobuf: true,
+        is_in_watch_cache: true,
+        stored_as: None,
+        is_processed_as_stored: false,
     }
 }
 
-/// The category of `kubectl get all`.
-const ALL: &[&str] = &["all"];
-
-/// All built-in kinds.
-pub(crate) static KINDS: [ResourceKind; 25] = [
-    ResourceKind {
-        namespaced: false,
-        short_names: &["ns"],
-        ..kind("", "namespaces", "Namespace", &["status", "finalize"])
-    },
-    ResourceKind { namespaced: false, short_names: &["no"], ..kind("", "nodes", "Node", &["status"]) },
-    ResourceKind {
-        returns_deleted: true,
-        short_names: &["po"],
-        categories: ALL,
-        ..kind("", "pods", "Pod", &["status", "binding", "eviction"])
-    },
-    ResourceKind { short_names: &["ev"], ..kind("", "events", "Event", &[]) },
-    ResourceKind { short_names: &["cm"], ..kind("", "configmaps", "ConfigMap", &[]) },
-    kind("", "secrets", "Secret", &[]),
-    ResourceKind { returns_deleted: true, short_names: &["sa"], ..kind("", "serviceaccounts", "ServiceAccount", &[]) },
-    ResourceKind {
-        returns_deleted: true,
-        short_names: &["quota"],
-        ..kind("", "resourcequotas", "ResourceQuota", &["status"])
-    },
-    ResourceKind {
-        returns_deleted: true,
-        short_names: &["svc"],
-        categories: ALL,
-        ..kind("", "services", "Service", &["status"])
-    },
-    ResourceKind { short_names: &["limits"], ..kind("", "limitranges", "LimitRange", &[]) },
-    ResourceKind {
-        short_names: &["deploy"],
-        categories: ALL,
-        ..kind("apps", "deployments", "Deployment", &["status", "scale"])
-    },
-    ResourceKind {
-        short_names: &["rs"],
-        categories: ALL,
-        ..kind("apps", "replicasets", "ReplicaSet", &["status", "scale"])
-    },
-    ResourceKind {
-        short_names: &["sts"],
-        categories: ALL,
-        ..kind("apps", "statefulsets", "StatefulSet", &["status", "scale"])
-    },
-    ResourceKind { short_names: &["ds"], categories: ALL, ..kind("apps", "daemonsets", "DaemonSet", &["status"]) },
-    ResourceKind { categories: ALL, ..kind("batch", "jobs", "Job", &["status"]) },
-    ResourceKind { short_names: &["cj"], categories: ALL, ..kind("batch", "cronjobs", "CronJob", &["status"]) },
-    kind("coordination.k8s.io", "leases", "Lease", &[]),
-    kind("discovery.k8s.io", "endpointslices", "EndpointSlice", &[]),
-    ResourceKind {
-        short_names: &["pdb"],
-        ..kind("policy", "poddisruptionbudgets", "PodDisruptionBudget", &["status"])
-    },
-    ResourceKind {
-        version: "v2",
-        short_names: &["hpa"],
-        categories: ALL,
-        ..kind(AUTOSCALING, AUTOSCALERS, AUTOSCALER, &["status"])
-    },
-    ResourceKind {
-        namespaced: false,
-        short_names: &["crd", "crds"],
-        categories: &["api-extensions"],
-        ..kind(EXTENSIONS, "customresourcedefinitions", DEFINITION, &["status"])
-    },
-    ResourceKind { short_names: &["ing"], ..kind("networking.k8s.io", "ingresses", "Ingress", &["status"]) },
-    ResourceKind { namespaced: false, ..kind("networking.k8s.io", "ingressclasses", "IngressClass", &[]) },
-    ResourceKind { short_names: &["ev"], ..kind(EVENTS, "events", "Event", &[]) },
-    ResourceKind { short_names: &["hpa"], categories: ALL, ..kind(AUTOSCALING, AUTOSCALERS, AUTOSCALER, &["status"]) },
-];
-
-/// The group that serves the Events of core in another form.
-pub(crate) const EVENTS: &str = "events.k8s.io";
-
-/// The group of autoscalers in two versions, and of scales.
-const AUTOSCALING: &str = "autoscaling";
-/// The kind of autoscalers.
-pub(crate) const AUTOSCALER: &str = "HorizontalPodAutoscaler";
-/// The plural of autoscalers.
-const AUTOSCALERS: &str = "horizontalpodautoscalers";
-
-/// The group of CustomResourceDefinitions.
-pub(crate) const EXTENSIONS: &str = "apiextensions.k8s.io";
-/// The kind of CustomResourceDefinitions.
-pub(crate) const DEFINITION: &str = "CustomResourceDefinition";
-
-/// The sort order of kinds: built-in kinds by their index in [`KINDS`], then custom resources by
-/// name. All versions of a kind share it.
+/// The sort order of kinds: by group and plural. All versions of a kind share it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct KindOrder(usize, &'static str, &'static str);
+pub(crate) struct KindOrder(&'static str, &'static str);
 
 impl ResourceKind {
     /// Such as `apps/v1` or `v1`.
@@ -166,36 +125,6 @@ impl ResourceKind {
         self.custom.map_or_else(|| self.kind.to_lowercase(), |custom| custom.singular.clone())
     }
 
-    /// The verbs of its objects, in upstream's order.
-    pub(crate) fn verbs(&self) -> Vec<&'static str> {
-        if self.custom.is_some() {
-            return vec!["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
-        }
-        if REVIEWS.iter().any(|review| std::ptr::eq(review, self)) {
-            return vec!["create"];
-        }
-        let all = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
-        // Namespaces can only be deleted one by one.
-        all.into_iter().filter(|verb| self.built_in() != "Namespace" || *verb != "deletecollection").collect()
-    }
-
-    /// Whether its watches come from the watch cache, which sends bookmarks and does not hold
-    /// Events. Upstream: `DefaultWatchCacheSizes`.
-    pub(crate) fn is_in_watch_cache(&self) -> bool {
-        self.built_in() != "Event"
-    }
-
-    /// Whether its objects can be encoded in protobuf. For definitions this server supports only
-    /// JSON.
-    pub(crate) fn has_protobuf(&self) -> bool {
-        self.custom.is_none() && self.kind != DEFINITION
-    }
-
-    /// The name of a built-in kind; empty for a custom resource, which may have the same name.
-    pub(crate) fn built_in(&self) -> &'static str {
-        if self.custom.is_some() { "" } else { self.kind }
-    }
-
     /// The index of a built-in kind's type in the table.
     pub(crate) fn table_index(&self) -> usize {
         TYPES.index_of(self.type_name()).expect("every built-in kind is in the table")
@@ -203,63 +132,37 @@ impl ResourceKind {
 
     /// The name of a built-in kind's type in the table.
     pub(crate) fn type_name(&self) -> &'static str {
-        match () {
-            () if self.is_events_v1() => "events.Event",
-            () if self.is_v1_autoscaler() => V1_TYPE,
-            () => self.kind,
-        }
+        self.table_name.unwrap_or(self.kind)
     }
 
-    /// Whether it is the Event of `events.k8s.io/v1`, which is stored as an Event of core.
-    pub(crate) fn is_events_v1(&self) -> bool {
-        self.custom.is_none() && self.group == EVENTS
-    }
-
-    /// Whether it is the autoscaler of v1, which is stored as v2.
-    pub(crate) fn is_v1_autoscaler(&self) -> bool {
-        self.custom.is_none() && self.group == AUTOSCALING && self.version == "v1" && self.plural == AUTOSCALERS
+    /// Whether both are the same kind at the same version.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
     }
 
     /// The version in which requests are processed internally, between decoding and encoding.
     pub(crate) fn inner(&'static self) -> &'static Self {
-        if self.is_v1_autoscaler() { self.storage() } else { self }
-    }
-
-    /// The other versions of a built-in kind, in which managers may own fields.
-    pub(crate) fn other_versions(&'static self) -> impl Iterator<Item = &'static Self> {
-        let all = KINDS.iter().filter(|kind| self.custom.is_none() && kind.version != self.version);
-        all.filter(|kind| kind.group == self.group && kind.plural == self.plural)
+        if self.is_processed_as_stored { self.storage() } else { self }
     }
 
     /// The built-in kind as which its objects are stored; different only for an Event of
     /// `events.k8s.io` and an autoscaler of v1.
     pub(crate) fn storage(&'static self) -> &'static Self {
-        match () {
-            () if self.is_events_v1() => built_in("", "events").expect("core has Events"),
-            () if self.is_v1_autoscaler() => built_in(AUTOSCALING, AUTOSCALERS).expect("v2 stands first"),
-            () => self,
-        }
+        self.stored_as.unwrap_or(self)
     }
 
     /// Its sort order.
-    pub(crate) fn order(&'static self) -> KindOrder {
-        let stored = self.storage();
-        match KINDS.iter().position(|kind| std::ptr::eq(kind, stored)) {
-            Some(index) => KindOrder(index, "", ""),
-            None => KindOrder(KINDS.len(), self.group, self.plural),
-        }
+    pub(crate) fn order(&self) -> KindOrder {
+        let stored = self.stored_as.unwrap_or(self);
+        KindOrder(stored.group, stored.plural)
     }
-}
-
-/// A built-in kind; of several versions, the stored one.
-pub(crate) fn built_in(group: &str, plural: &str) -> Option<&'static ResourceKind> {
-    KINDS.iter().find(|kind| kind.group == group && kind.plural == plural)
 }
 
 /// The kinds that a server serves: the built-in ones, and custom resources by the name of their
 /// definition.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Kinds {
+    built_in: &'static [&'static ResourceKind],
     custom: BTreeMap<String, DefinitionVersions>,
 }
 
@@ -272,6 +175,10 @@ pub(crate) struct DefinitionVersions {
 }
 
 impl Kinds {
+    pub(crate) fn new(built_in: &'static [&'static ResourceKind]) -> Self {
+        Self { built_in, custom: BTreeMap::new() }
+    }
+
     pub(crate) fn define(&mut self, name: &str, definition: DefinitionVersions) {
         self.custom.insert(name.to_owned(), definition);
     }
@@ -282,7 +189,8 @@ impl Kinds {
 
     /// All kinds, including each served version of custom resources.
     pub(crate) fn all(&self) -> impl Iterator<Item = &'static ResourceKind> {
-        KINDS.iter().chain(self.custom.values().flat_map(|definition| definition.served.iter().copied()))
+        let custom = self.custom.values().flat_map(|definition| definition.served.iter());
+        self.built_in.iter().chain(custom).copied()
     }
 
     /// The kind of a path.
@@ -305,20 +213,12 @@ impl Kinds {
         let of = kind.custom.and_then(|_| self.custom.get(&kind.resource()));
         of.map_or(kind.storage(), |definition| definition.storage)
     }
+
+    /// The built-in groups except the core group; a group stands once for each of its kinds.
+    pub(crate) fn built_in_groups(&self) -> impl Iterator<Item = &'static str> {
+        self.built_in.iter().map(|kind| kind.group).filter(|group| !group.is_empty())
+    }
 }
 
-/// The group of access reviews.
-pub(crate) const AUTHORIZATION: &str = "authorization.k8s.io";
-
-pub(crate) const fn review(plural: &'static str, name: &'static str) -> ResourceKind {
-    ResourceKind { namespaced: false, ..kind(AUTHORIZATION, plural, name, &[]) }
-}
-
-/// The served reviews.
-pub(crate) static REVIEWS: [ResourceKind; 2] = [
-    review("selfsubjectaccessreviews", "SelfSubjectAccessReview"),
-    review("selfsubjectrulesreviews", "SelfSubjectRulesReview"),
-];
-
-/// The name of v1's type in the type table.
+/// The name of the autoscalers of v1 in the type table.
 pub(crate) const V1_TYPE: &str = "autoscaling.v1.HorizontalPodAutoscaler";

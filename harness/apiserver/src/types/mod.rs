@@ -5,7 +5,6 @@
 //! It must not know requests, stored objects or rules of single kinds: it imports `go` only.
 
 pub(crate) mod addresses;
-pub(crate) mod api_type;
 pub(crate) mod custom_kind;
 pub(crate) mod custom_scale;
 pub(crate) mod custom_schema;

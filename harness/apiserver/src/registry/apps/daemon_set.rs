@@ -16,9 +16,17 @@ use crate::registry::validate::unsupported_fields::pod_level_resources;
 use crate::schema::printers::cells::{age, labels, name, number, selector, with_containers};
 use crate::schema::printers::columns::{AGE, CONTAINERS, Column, NAME, integer, text, wide};
 use crate::types::field_error::FieldError;
+use crate::types::kinds::{ALL, ResourceKind, kind};
 
 /// The annotation of a DaemonSet with the generation of its template.
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
+
+pub(crate) static KIND: ResourceKind = ResourceKind {
+    subresources: &["status"],
+    short_names: &["ds"],
+    categories: ALL,
+    ..kind("apps", "v1", "daemonsets", "DaemonSet")
+};
 
 pub(crate) struct DaemonSetStrategy;
 

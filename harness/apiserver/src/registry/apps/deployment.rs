@@ -1,6 +1,8 @@
 //! Deployments. Upstream: `pkg/registry/apps/deployment`, `ValidateDeployment…`,
 //! `printDeployment`.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -16,6 +18,17 @@ use crate::registry::validate::unsupported_fields::pod_level_resources;
 use crate::schema::printers::cells::{age, name, number, of, with_containers};
 use crate::schema::printers::columns::{AGE, CONTAINERS, Column, NAME, text, wide};
 use crate::types::field_error::FieldError;
+use crate::types::kinds::{ALL, ResourceKind, kind};
+
+/// The annotation of a deprecated field, which the server treats as the field.
+const ROLLBACK: &str = "deprecated.deployment.rollback.to";
+
+pub(crate) static KIND: ResourceKind = ResourceKind {
+    subresources: &["status", "scale"],
+    short_names: &["deploy"],
+    categories: ALL,
+    ..kind("apps", "v1", "deployments", "Deployment")
+};
 
 pub(crate) struct DeploymentRestStrategy;
 
@@ -46,6 +59,22 @@ impl Strategy for DeploymentRestStrategy {
 
     fn changes_generation(&self, new: &Value, old: &Value) -> bool {
         new["spec"] != old["spec"] || new["metadata"]["annotations"] != old["metadata"]["annotations"]
+    }
+
+    fn with_deprecated_fields<'a>(&self, deployment: &'a Value) -> Result<Cow<'a, Value>, String> {
+        let text = deployment["metadata"]["annotations"][ROLLBACK].as_str().unwrap_or_default();
+        if text.is_empty() {
+            return Ok(Cow::Borrowed(deployment));
+        }
+        let revision: i64 = text.parse().map_err(|_| {
+            format!(
+                "failed to parse annotation[{ROLLBACK}]={text} as int64: strconv.ParseInt: parsing \"{text}\": \
+                 invalid syntax"
+            )
+        })?;
+        let mut deployment = deployment.clone();
+        deployment["spec"]["rollbackTo"] = json!({"revision": revision});
+        Ok(Cow::Owned(deployment))
     }
 
     fn validate(&self, new: &Value) -> Vec<FieldError> {

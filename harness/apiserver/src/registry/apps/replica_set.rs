@@ -15,6 +15,14 @@ use crate::registry::validate::unsupported_fields::pod_level_resources;
 use crate::schema::printers::cells::{age, name, number, selector, with_containers};
 use crate::schema::printers::columns::{AGE, CONTAINERS, Column, NAME, integer, wide};
 use crate::types::field_error::FieldError;
+use crate::types::kinds::{ALL, ResourceKind, kind};
+
+pub(crate) static KIND: ResourceKind = ResourceKind {
+    subresources: &["status", "scale"],
+    short_names: &["rs"],
+    categories: ALL,
+    ..kind("apps", "v1", "replicasets", "ReplicaSet")
+};
 
 pub(crate) struct ReplicaSetStrategy;
 

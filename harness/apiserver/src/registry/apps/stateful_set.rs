@@ -14,7 +14,15 @@ use crate::registry::validate::unsupported_fields::pod_level_resources;
 use crate::schema::printers::cells::{age, name, of, with_containers};
 use crate::schema::printers::columns::{AGE, CONTAINERS, Column, NAME, text};
 use crate::types::field_error::FieldError;
+use crate::types::kinds::{ALL, ResourceKind, kind};
 use crate::types::names;
+
+pub(crate) static KIND: ResourceKind = ResourceKind {
+    subresources: &["status", "scale"],
+    short_names: &["sts"],
+    categories: ALL,
+    ..kind("apps", "v1", "statefulsets", "StatefulSet")
+};
 
 pub(crate) struct StatefulSetStrategy;
 

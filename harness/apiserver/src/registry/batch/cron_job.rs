@@ -13,6 +13,14 @@ use crate::schema::printers::age::since;
 use crate::schema::printers::cells::{age, items, name, or, selector, with_containers};
 use crate::schema::printers::columns::{AGE, CONTAINERS, Column, NAME, boolean, integer, text, wide};
 use crate::types::field_error::FieldError;
+use crate::types::kinds::{ALL, ResourceKind, kind};
+
+pub(crate) static KIND: ResourceKind = ResourceKind {
+    subresources: &["status"],
+    short_names: &["cj"],
+    categories: ALL,
+    ..kind("batch", "v1", "cronjobs", "CronJob")
+};
 
 pub(crate) struct CronJobStrategy;
 

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::http::selector::Selector;
 use crate::registry::defaults::{entry, pod_spec, spec};
+use crate::registry::state::Server;
 use crate::registry::strategy::Strategy;
 use crate::registry::validate::apps;
 use crate::registry::validate::batch::job_spec;
@@ -15,6 +16,7 @@ use crate::schema::printers::age::{human, parsed};
 use crate::schema::printers::cells::{age, items, name, number, selector, with_containers};
 use crate::schema::printers::columns::{AGE, CONTAINERS, Column, NAME, text, wide};
 use crate::types::field_error::FieldError;
+use crate::types::kinds::{ALL, ResourceKind, SelectableFields, kind};
 use crate::types::names;
 
 /// The labels of a Job's pods, and the metadata fields that they contain; the older two have no
@@ -25,6 +27,13 @@ const LABELS: [(&str, &str); 4] = [
     ("batch.kubernetes.io/controller-uid", "uid"),
     ("batch.kubernetes.io/job-name", "name"),
 ];
+
+pub(crate) static KIND: ResourceKind = ResourceKind {
+    subresources: &["status"],
+    categories: ALL,
+    selectable_fields: SelectableFields::FieldsOfKind(&["status.successful"]),
+    ..kind("batch", "v1", "jobs", "Job")
+};
 
 pub(crate) struct JobStrategy;
 
@@ -82,6 +91,17 @@ impl Strategy for JobStrategy {
         })
     }
 
+    fn shares_template_labels(&self) -> bool {
+        true
+    }
+
+    // Upstream sets defaults again when it reads from etcd.
+    fn begin_create(&self, server: &mut Server, job: &mut Value) {
+        if !server.dry_run {
+            labels_of_job(job);
+        }
+    }
+
     // Upstream: `DefaultGarbageCollectionPolicy` of batch/v1.
     fn orphans_dependents(&self) -> bool {
         true
@@ -134,7 +154,7 @@ impl Strategy for JobStrategy {
 }
 
 /// A Job without labels gets those of its template.
-pub(crate) fn labels_of_job(body: &mut Value) {
+fn labels_of_job(body: &mut Value) {
     let labels = &body["spec"]["template"]["metadata"]["labels"];
     let own = body["metadata"]["labels"].as_object().is_none_or(Map::is_empty);
     if own && labels.is_object() {

@@ -8,6 +8,9 @@ use crate::registry::validate::scalars::nonnegative;
 use crate::schema::printers::cells::{age, name, or};
 use crate::schema::printers::columns::{AGE, Column, NAME, text};
 use crate::types::field_error::FieldError;
+use crate::types::kinds::{ResourceKind, kind};
+
+pub(crate) static KIND: ResourceKind = kind("coordination.k8s.io", "v1", "leases", "Lease");
 
 pub(crate) struct LeaseStrategy;
 

@@ -8,6 +8,10 @@ use crate::registry::validate::data::{data, immutable_data};
 use crate::schema::printers::cells::{age, count, name};
 use crate::schema::printers::columns::{AGE, Column, NAME, text};
 use crate::types::field_error::FieldError;
+use crate::types::kinds::{ResourceKind, kind};
+
+pub(crate) static KIND: ResourceKind =
+    ResourceKind { short_names: &["cm"], ..kind("", "v1", "configmaps", "ConfigMap") };
 
 pub(crate) struct ConfigMapStrategy;
 

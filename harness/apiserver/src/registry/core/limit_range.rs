@@ -9,7 +9,11 @@ use crate::registry::strategy::{FieldPaths, Strategy};
 use crate::registry::validate::unsupported_fields::unsupported_field;
 use crate::registry::validate::{container, quantity};
 use crate::types::field_error::FieldError;
+use crate::types::kinds::{ResourceKind, kind};
 use crate::types::names;
+
+pub(crate) static KIND: ResourceKind =
+    ResourceKind { short_names: &["limits"], ..kind("", "v1", "limitranges", "LimitRange") };
 
 pub(crate) struct LimitRangeStrategy;
 

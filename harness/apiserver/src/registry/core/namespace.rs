@@ -5,12 +5,23 @@ use serde_json::{Value, json};
 
 use crate::admission::pod_security::unknown_standard;
 use crate::registry::defaults::{entry, set};
-use crate::registry::strategy::Strategy;
+use crate::registry::strategy::{Deletion, Strategy};
 use crate::schema::printers::cells::name;
 use crate::schema::printers::columns::{AGE, Column, NAME, text};
 use crate::schema::printers::{age, nodes};
 use crate::types::field_error::FieldError;
+use crate::types::kinds::{ResourceKind, SelectableFields, kind};
 use crate::types::names;
+
+pub(crate) static KIND: ResourceKind = ResourceKind {
+    namespaced: false,
+    subresources: &["status", "finalize"],
+    // Namespaces can only be deleted one by one.
+    verbs: &["create", "delete", "get", "list", "patch", "update", "watch"],
+    short_names: &["ns"],
+    selectable_fields: SelectableFields::Fields(&["status.phase"]),
+    ..kind("", "v1", "namespaces", "Namespace")
+};
 
 pub(crate) struct NamespaceStrategy;
 
@@ -58,8 +69,8 @@ impl Strategy for NamespaceStrategy {
         unknown_standard(&new["metadata"]["labels"])
     }
 
-    fn deletes_contents_first(&self) -> bool {
-        true
+    fn deletion(&self) -> Deletion {
+        Deletion::ContentsFirst
     }
 
     fn columns(&self) -> &'static [Column] {

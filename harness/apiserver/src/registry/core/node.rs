@@ -5,14 +5,26 @@ use std::net::IpAddr;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::registry::defaults::set;
+use crate::http::status_error::ApiResult;
+use crate::registry::defaults::{entry, set};
+use crate::registry::state::Server;
 use crate::registry::strategy::Strategy;
 use crate::registry::validate::{pod, quantity};
 use crate::schema::printers::cells::name;
 use crate::schema::printers::columns::{AGE, Column, NAME, text, wide};
 use crate::schema::printers::{age, nodes};
 use crate::types::field_error::FieldError;
+use crate::types::kinds::{ResourceKind, SelectableFields, kind};
 use crate::types::names;
+
+pub(crate) static KIND: ResourceKind = ResourceKind {
+    namespaced: false,
+    subresources: &["status"],
+    unsupported_subresources: &["proxy"],
+    short_names: &["no"],
+    selectable_fields: SelectableFields::Fields(&["spec.unschedulable"]),
+    ..kind("", "v1", "nodes", "Node")
+};
 
 pub(crate) struct NodeStrategy;
 
@@ -30,6 +42,18 @@ impl Strategy for NodeStrategy {
         if let Some(capacity) = body["status"].get("capacity").cloned() {
             set(&mut body["status"], "allocatable", capacity);
         }
+    }
+
+    // No kubelet reports that the node is ready, so it keeps the taint of TaintNodesByCondition.
+    fn admit(&self, _: &mut Server, _: &str, _: &str, node: &mut Value) -> ApiResult<()> {
+        let spec = entry(node, "spec");
+        let taint = json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"});
+        let mut taints = spec["taints"].as_array().cloned().unwrap_or_default();
+        if !taints.contains(&taint) {
+            taints.push(taint);
+        }
+        spec["taints"] = Value::Array(taints);
+        Ok(())
     }
 
     fn validate(&self, new: &Value) -> Vec<FieldError> {

@@ -11,6 +11,10 @@ use crate::registry::validate::data::{data, immutable_data};
 use crate::schema::printers::cells::{age, count, name, or};
 use crate::schema::printers::columns::{AGE, Column, NAME, text};
 use crate::types::field_error::FieldError;
+use crate::types::kinds::{ResourceKind, SelectableFields, kind};
+
+pub(crate) static KIND: ResourceKind =
+    ResourceKind { selectable_fields: SelectableFields::Fields(&["type"]), ..kind("", "v1", "secrets", "Secret") };
 
 pub(crate) struct SecretStrategy;
 

@@ -8,6 +8,14 @@ use crate::registry::strategy::{FieldPaths, Strategy};
 use crate::schema::printers::cells::{age, name};
 use crate::schema::printers::columns::{AGE, Column, NAME};
 use crate::types::field_error::FieldError;
+use crate::types::kinds::{ResourceKind, kind};
+
+pub(crate) static KIND: ResourceKind = ResourceKind {
+    unsupported_subresources: &["token"],
+    returns_deleted: true,
+    short_names: &["sa"],
+    ..kind("", "v1", "serviceaccounts", "ServiceAccount")
+};
 
 pub(crate) struct ServiceAccountStrategy;
 

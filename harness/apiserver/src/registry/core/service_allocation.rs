@@ -9,27 +9,27 @@ use serde_json::{Value, json};
 
 use crate::registry::state::Server;
 use crate::types::field_error::FieldError;
-use crate::types::kinds::built_in;
+use crate::types::kinds::ResourceKind;
 
 /// The range of node ports: the first, and the number of ports.
 const PORTS: (u64, u64) = (30_000, 2_768);
 
 /// Allocates for a new Service.
-pub(crate) fn create(server: &mut Server, spec: &mut Value) {
+pub(crate) fn create(server: &mut Server, services: &'static ResourceKind, spec: &mut Value) {
     if spec["type"] == "ExternalName" {
         return;
     }
     if spec["clusterIP"].as_str().unwrap_or_default().is_empty() {
-        spec["clusterIP"] = free_address(server).into();
+        spec["clusterIP"] = free_address(server, services).into();
     }
     spec["clusterIPs"] = json!([spec["clusterIP"]]);
     spec["ipFamilies"] = json!(["IPv4"]);
     spec["ipFamilyPolicy"] = "SingleStack".into();
-    allocate_ports(server, spec);
+    allocate_ports(server, services, spec);
 }
 
 /// Keeps the allocations of an updated Service, and allocates what is missing.
-pub(crate) fn update(server: &mut Server, new: &mut Value, old: &Value) {
+pub(crate) fn update(server: &mut Server, services: &'static ResourceKind, new: &mut Value, old: &Value) {
     // An unknown type is included: upstream rejects it later. Upstream: `needsClusterIP`.
     if new["type"] == "ExternalName" || old["type"] == "ExternalName" {
         return;
@@ -46,7 +46,7 @@ pub(crate) fn update(server: &mut Server, new: &mut Value, old: &Value) {
     if has_node_ports(new) && has_node_ports(old) {
         keep_ports(new, old);
     }
-    allocate_ports(server, new);
+    allocate_ports(server, services, new);
 }
 
 fn has_node_ports(spec: &Value) -> bool {
@@ -69,23 +69,27 @@ fn keep_ports(new: &mut Value, old: &Value) {
 
 /// The error for a Service without a name: upstream allocates a cluster IP before validation, and
 /// the allocated address refers to the Service by name.
-pub(crate) fn missing_name_error(server: &mut Server, spec: &Value) -> Option<FieldError> {
+pub(crate) fn missing_name_error(
+    server: &mut Server,
+    services: &'static ResourceKind,
+    spec: &Value,
+) -> Option<FieldError> {
     let addressed = matches!(spec["type"].as_str(), Some("ClusterIP" | "NodePort" | "LoadBalancer"));
     if !addressed || !spec["clusterIP"].as_str().unwrap_or_default().is_empty() {
         return None;
     }
-    let address = free_address(server);
+    let address = free_address(server, services);
     let why = format!(
         "failed to allocate IP: IPAddress.networking.k8s.io \"{address}\" is invalid: spec.parentRef.name: Required value"
     );
     Some(FieldError::invalid("spec.clusterIPs", json!([""]), why))
 }
 
-fn allocate_ports(server: &mut Server, spec: &mut Value) {
+fn allocate_ports(server: &mut Server, services: &'static ResourceKind, spec: &mut Value) {
     if !has_node_ports(spec) {
         return;
     }
-    let mut used = allocations(server, |spec| {
+    let mut used = allocations(server, services, |spec| {
         let ports = spec["ports"].as_array().into_iter().flatten();
         ports.filter_map(|port| port["nodePort"].as_u64()).collect()
     });
@@ -101,8 +105,9 @@ fn allocate_ports(server: &mut Server, spec: &mut Value) {
 }
 
 /// A free address of 10.96.0.0/12; the first ones belong to the API server and to DNS.
-fn free_address(server: &mut Server) -> String {
-    let used = allocations(server, |spec| spec["clusterIP"].as_str().map(str::to_owned).into_iter().collect());
+fn free_address(server: &mut Server, services: &'static ResourceKind) -> String {
+    let used =
+        allocations(server, services, |spec| spec["clusterIP"].as_str().map(str::to_owned).into_iter().collect());
     loop {
         let number = 256 + server.rng.below((1 << 20) - 512);
         let address = format!("10.{}.{}.{}", 96 + (number >> 16), (number >> 8) & 255, number & 255);
@@ -113,7 +118,6 @@ fn free_address(server: &mut Server) -> String {
 }
 
 /// The allocations of one sort of all Services.
-fn allocations<T: Ord>(server: &Server, of: impl Fn(&Value) -> Vec<T>) -> BTreeSet<T> {
-    let services = built_in("", "services").expect("Services are served");
+fn allocations<T: Ord>(server: &Server, services: &'static ResourceKind, of: impl Fn(&Value) -> Vec<T>) -> BTreeSet<T> {
     server.store.list(services, "").flat_map(|one| of(&one.body["spec"])).collect()
 }

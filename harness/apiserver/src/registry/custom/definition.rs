@@ -1,4 +1,4 @@
-//! CustomResourceDefinitions: those that this server cannot serve, and their controllers.
+//! The controllers of CustomResourceDefinitions.
 //!
 //! kube-apiserver itself runs these controllers: they accept the names, establish the kind, and on
 //! deletion remove the objects before the definition. Here they act right after the triggering
@@ -15,60 +15,14 @@ use crate::fields::field_manager::FieldManager;
 use crate::fields::path::FieldSet;
 use crate::fields::typed::Atom;
 use crate::http::request::timestamp_value;
-use crate::http::status_error::{ApiResult, StatusError};
-use crate::registry::custom::checks::{is_valid, undecided};
+use crate::registry::apiextensions::custom_resource_definition::KIND;
 use crate::registry::custom::kinds_of;
 use crate::registry::state::Server;
 use crate::registry::verbs::delete::DeleteOptions;
 use crate::storage::object::StoredObject;
-use crate::types::kinds::{EXTENSIONS, KINDS, ResourceKind, built_in};
 
 /// The finalizer that keeps a definition until its objects are deleted.
 const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
-
-fn kind() -> &'static ResourceKind {
-    built_in(EXTENSIONS, "customresourcedefinitions").expect("definitions are served")
-}
-
-/// Rejects a definition that this server cannot serve.
-pub(crate) fn refuse_definition(server: &Server, body: &Value) -> ApiResult<()> {
-    let spec = &body["spec"];
-    let group = spec["group"].as_str().unwrap_or_default();
-    kinds_of(spec).map_err(StatusError::unsupported)?;
-    if let Some(what) = undecided(spec) {
-        return Err(StatusError::unsupported(what));
-    }
-    if KINDS.iter().any(|kind| kind.group == group) {
-        return Err(StatusError::unsupported(format!("a CustomResourceDefinition of the group {group}")));
-    }
-    let names = |spec: &Value| -> Vec<String> {
-        let names = &spec["names"];
-        let short = names["shortNames"].as_array().into_iter().flatten();
-        let all = ["plural", "singular"].iter().map(|name| &names[*name]).chain(short);
-        all.filter_map(Value::as_str).map(str::to_owned).collect()
-    };
-    let own = names(spec);
-    let kinds = |spec: &Value| [spec["names"]["kind"].clone(), spec["names"]["listKind"].clone()];
-    let other_definitions =
-        server.store.list(kind(), "").filter(|other| other.body["metadata"]["name"] != body["metadata"]["name"]);
-    for other in other_definitions.filter(|other| other.body["spec"]["group"] == group) {
-        let other_spec = &other.body["spec"];
-        if names(other_spec).iter().any(|name| own.contains(name))
-            || kinds(other_spec).iter().any(|one| kinds(spec).contains(one))
-        {
-            return Err(StatusError::unsupported("two CustomResourceDefinitions of one group that share a name"));
-        }
-    }
-    Ok(())
-}
-
-/// Rejects a change of an invalid definition, as upstream tolerates some of its errors.
-pub(crate) fn refuse_invalid_before(old: &Value) -> ApiResult<()> {
-    if is_valid(old) {
-        return Ok(());
-    }
-    Err(StatusError::unsupported("a change of a CustomResourceDefinition that was not valid"))
-}
 
 fn condition<'a>(body: &'a Value, name: &str) -> Option<&'a Value> {
     body["status"]["conditions"].as_array()?.iter().find(|one| one["type"] == name)
@@ -90,14 +44,14 @@ fn set_condition(body: &mut Value, name: &str, status: &str, reason: &str, messa
 impl Server {
     /// Runs the controllers of definitions after a change, and serves the established kinds.
     pub(crate) fn establish(&mut self, now: Timestamp) {
-        let is_definition = |change: &crate::storage::store::ChangeRecord| change.key.kind == kind().order();
+        let is_definition = |change: &crate::storage::store::ChangeRecord| change.key.kind == KIND.order();
         if !self.deleting_definitions && !self.store.has_changed(self.definitions_version, is_definition) {
             self.definitions_version = self.store.version();
             return;
         }
         loop {
             self.define();
-            let all: Vec<Arc<StoredObject>> = self.store.list(kind(), "").cloned().collect();
+            let all: Vec<Arc<StoredObject>> = self.store.list(&KIND, "").cloned().collect();
             if !all.iter().any(|one| self.step_definition(one, now)) {
                 self.deleting_definitions = all.iter().any(|one| one.is_deleting());
                 break;
@@ -109,7 +63,7 @@ impl Server {
     /// Serves the established kinds, and only them.
     pub(crate) fn define(&mut self) {
         self.kinds.clear();
-        let all: Vec<Arc<StoredObject>> = self.store.list(kind(), "").cloned().collect();
+        let all: Vec<Arc<StoredObject>> = self.store.list(&KIND, "").cloned().collect();
         for one in all {
             let established = condition(&one.body, "Established").is_some_and(|one| one["status"] == "True");
             if let (true, Ok(definition)) = (established, kinds_of(&one.body["spec"])) {
@@ -146,12 +100,12 @@ impl Server {
     fn write_definition(&mut self, object: &Arc<StoredObject>, body: Value, now: Timestamp) -> bool {
         let before = self.store.version();
         let writer = FieldManager {
-            root: Atom::of_type(kind().table_index()),
+            root: Atom::of_type(KIND.table_index()),
             replicas: &[],
-            api_version: kind().api_version(),
+            api_version: KIND.api_version(),
             manager: "kube-apiserver".to_owned(),
             subresource: "status".to_owned(),
-            reset: crate::registry::prepare::reset_fields(kind(), "status"),
+            reset: crate::registry::prepare::reset_fields(&KIND, "status"),
             time: Some(crate::clock::rfc3339(now)),
             converters: Vec::new(),
             empty: json!({}),
@@ -159,7 +113,7 @@ impl Server {
         };
         let managers = writer.update(&object.body, &object.managers, &Value::Null, &body);
         let managers = managers.or_else(|| object.managers.clone());
-        self.store.put(kind(), object.key(), body, managers);
+        self.store.put(&KIND, object.key(), body, managers);
         self.store.version() != before
     }
 
@@ -181,7 +135,7 @@ impl Server {
         body["metadata"]["finalizers"] = Value::Array(finalizers);
         let message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
         set_condition(&mut body, "Terminating", "True", "InstanceDeletionPending", message, now);
-        self.put_object(kind(), object.key(), body, object.managers.clone())
+        self.put_object(&KIND, object.key(), body, object.managers.clone())
     }
 
     /// Deletes the objects of a definition, then removes its finalizer.

@@ -31,7 +31,7 @@ use crate::types::custom_scale::ScalePaths;
 use crate::types::custom_schema::{Purpose, Schema};
 use crate::types::decode::DecodedValue;
 use crate::types::field_error::FieldError;
-use crate::types::kinds::{DefinitionVersions, ResourceKind};
+use crate::types::kinds::{DefinitionVersions, ResourceKind, kind};
 use crate::types::names;
 
 /// All kinds, by the JSON of the parts of the definition that determine them.
@@ -75,17 +75,15 @@ fn read_version(spec: &Value, version: &Value) -> Result<ResourceKind, String> {
         columns: version["additionalPrinterColumns"].clone(),
         names: spec["names"].clone(),
     };
+    let [group, name] = [&spec["group"], &version["name"]].map(leak);
+    let [plural, kind_name] = ["plural", "kind"].map(|name| leak(&spec["names"][name]));
     Ok(ResourceKind {
-        group: leak(&spec["group"]),
-        version: leak(&version["name"]),
-        plural: leak(&spec["names"]["plural"]),
-        kind: leak(&spec["names"]["kind"]),
         namespaced: spec["scope"] == "Namespaced",
         subresources: subresources.leak(),
-        returns_deleted: false,
+        verbs: &["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"],
         custom: Some(Box::leak(Box::new(custom))),
-        short_names: &[],
-        categories: &[],
+        has_protobuf: false,
+        ..kind(group, name, plural, kind_name)
     })
 }
 

@@ -13,6 +13,9 @@ use crate::registry::validate::unsupported_fields::unsupported_field;
 use crate::schema::printers::cells::{age, items, name, or, some};
 use crate::schema::printers::columns::{AGE, Column, NAME, text};
 use crate::types::field_error::FieldError;
+use crate::types::kinds::{ResourceKind, kind};
+
+pub(crate) static KIND: ResourceKind = kind("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice");
 
 pub(crate) struct EndpointSliceStrategy;
 

@@ -1,3 +1,3 @@
-//! The Events of `events.k8s.io`, which are stored as those of core.
+//! The group `events.k8s.io`, whose Events are stored as those of core.
 
-pub(crate) mod conversion;
+pub(crate) mod event;

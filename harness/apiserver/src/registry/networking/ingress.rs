@@ -10,11 +10,18 @@ use crate::registry::strategy::Strategy;
 use crate::schema::printers::cells::{MOST, age, items as elements, name, or};
 use crate::schema::printers::columns::{AGE, Column, NAME, text as column};
 use crate::types::field_error::FieldError;
+use crate::types::kinds::{ResourceKind, kind};
 use crate::types::names;
 
 /// The deprecated annotation for the class.
 const CLASS: &str = "kubernetes.io/ingress.class";
 const PATH_TYPES: [&str; 3] = ["Exact", "ImplementationSpecific", "Prefix"];
+
+pub(crate) static KIND: ResourceKind = ResourceKind {
+    subresources: &["status"],
+    short_names: &["ing"],
+    ..kind("networking.k8s.io", "v1", "ingresses", "Ingress")
+};
 
 pub(crate) struct IngressStrategy;
 

@@ -9,6 +9,7 @@ use crate::registry::strategy::{FieldPaths, Strategy};
 use crate::schema::printers::cells::{age, or};
 use crate::schema::printers::columns::{AGE, Column, NAME, text};
 use crate::types::field_error::FieldError;
+use crate::types::kinds::{ResourceKind, kind};
 use crate::types::names;
 
 /// The annotation of the class of Ingresses that name none.
@@ -16,6 +17,9 @@ const DEFAULT_CLASS: &str = "ingressclass.kubernetes.io/is-default-class";
 /// The maximum length of the name of a controller.
 const LONGEST_CONTROLLER: usize = 250;
 const SCOPES: [&str; 2] = ["Cluster", "Namespace"];
+
+pub(crate) static KIND: ResourceKind =
+    ResourceKind { namespaced: false, ..kind("networking.k8s.io", "v1", "ingressclasses", "IngressClass") };
 
 pub(crate) struct IngressClassStrategy;
 

@@ -10,7 +10,14 @@ use crate::registry::validate::{apps, strategies};
 use crate::schema::printers::cells::{age, name, number};
 use crate::schema::printers::columns::{AGE, Column, NAME, integer, text};
 use crate::types::field_error::FieldError;
+use crate::types::kinds::{ResourceKind, kind};
 use crate::types::names;
+
+pub(crate) static KIND: ResourceKind = ResourceKind {
+    subresources: &["status"],
+    short_names: &["pdb"],
+    ..kind("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
+};
 
 pub(crate) struct PodDisruptionBudgetStrategy;
 

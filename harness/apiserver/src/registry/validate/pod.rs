@@ -1,5 +1,5 @@
-//! Validates pods and pod templates. Upstream: `ValidatePodTemplateSpec`, `ValidatePodSpec`,
-//! `ValidatePodUpdate`, `ValidatePodStatusUpdate`.
+//! Validates what pods and pod templates share. Upstream: `ValidatePodTemplateSpec`,
+//! `ValidatePodSpec`.
 
 use std::collections::BTreeSet;
 
@@ -58,118 +58,7 @@ pub(crate) fn spec(spec: &Value, path: &str) -> Vec<FieldError> {
     errors
 }
 
-/// Validates the rules that do not apply to templates.
-pub(crate) fn pod_only_rules(spec: &Value) -> Vec<FieldError> {
-    images(spec, "spec.containers").into_iter().chain(images(spec, "spec.initContainers")).collect()
-}
-
-fn images(spec: &Value, path: &str) -> Vec<FieldError> {
-    let list = path.rsplit('.').next().unwrap_or_default();
-    let mut errors = Vec::new();
-    for (index, container) in spec[list].as_array().into_iter().flatten().enumerate() {
-        let image = container["image"].as_str().unwrap_or_default();
-        if image.trim() != image {
-            let why = "must not have leading or trailing whitespace";
-            errors.push(FieldError::invalid(&format!("{path}[{index}].image"), image, why));
-        }
-    }
-    errors
-}
-
-/// Validates an update of a pod's spec, which is immutable except for few fields.
-pub(crate) fn update(new: &Value, old: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    for list in ["containers", "initContainers"] {
-        let path = format!("spec.{list}");
-        let count = |spec: &Value| spec[list].as_array().map_or(0, Vec::len);
-        if count(new) != count(old) {
-            errors.push(FieldError::forbidden(&path, "pod updates may not add or remove containers"));
-            return errors;
-        }
-        for (index, container) in new[list].as_array().into_iter().flatten().enumerate() {
-            if container["image"].as_str().unwrap_or_default().is_empty() {
-                errors.push(FieldError::required(&format!("{path}[{index}].image"), ""));
-            }
-        }
-        errors.extend(images(new, &path));
-    }
-    const DEADLINE: &str = "spec.activeDeadlineSeconds";
-    match (new["activeDeadlineSeconds"].as_i64(), old["activeDeadlineSeconds"].as_i64()) {
-        (Some(now), _) if !(0..=i64::from(i32::MAX)).contains(&now) => {
-            errors.push(FieldError::invalid(DEADLINE, now, "must be between 0 and 2147483647, inclusive"));
-            return errors;
-        }
-        (Some(now), Some(before)) if before < now => {
-            errors.push(FieldError::invalid(DEADLINE, now, "must be less than or equal to previous value"));
-            return errors;
-        }
-        (None, Some(_)) => {
-            let why = "must not update from a positive integer to nil value";
-            errors.push(FieldError::invalid(DEADLINE, Value::Null, why));
-        }
-        _ => {}
-    }
-    errors.extend(added_tolerations(new, old));
-    if !is_allowed_change(new, old) {
-        let why = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,\
-                   `spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),\
-                   `spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
-        errors.push(FieldError::forbidden("spec", why));
-    }
-    errors
-}
-
-fn added_tolerations(new: &Value, old: &Value) -> Vec<FieldError> {
-    const PATH: &str = "spec.tolerations";
-    let bare = |one: &Value| {
-        let mut one = one.clone();
-        one.as_object_mut().map(|one| one.remove("tolerationSeconds"));
-        one
-    };
-    let all = |spec: &Value| spec["tolerations"].as_array().cloned().unwrap_or_default();
-    let now: Vec<Value> = all(new).iter().map(bare).collect();
-    if all(old).iter().any(|one| !now.contains(&bare(one))) {
-        let why = "existing toleration can not be modified except its tolerationSeconds";
-        return vec![FieldError::forbidden(PATH, why)];
-    }
-    tolerations(&new["tolerations"], PATH)
-}
-
-fn is_allowed_change(new: &Value, old: &Value) -> bool {
-    let bare = |spec: &Value| {
-        let mut spec = spec.clone();
-        for list in ["containers", "initContainers"] {
-            for container in spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
-                container["image"] = Value::Null;
-            }
-        }
-        for free in ["activeDeadlineSeconds", "tolerations", "schedulingGates"] {
-            spec.as_object_mut().map(|fields| fields.remove(free));
-        }
-        spec
-    };
-    let grace = |spec: &Value| spec["terminationGracePeriodSeconds"].as_i64();
-    let mut new = bare(new);
-    if grace(old).is_some_and(|grace| grace < 0) && grace(&new) == Some(1) {
-        new["terminationGracePeriodSeconds"] = old["terminationGracePeriodSeconds"].clone();
-    }
-    new == bare(old)
-}
-
-/// Validates the status of a pod.
-pub(crate) fn status(new: &Value, old: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    for (index, condition) in new["conditions"].as_array().into_iter().flatten().enumerate() {
-        let (path, name) = (format!("status.conditions[{index}].type"), condition["type"].as_str().unwrap_or_default());
-        errors.extend(names::key(name).into_iter().map(|wrong| FieldError::invalid(&path, name, wrong)));
-    }
-    if new["qosClass"] != old["qosClass"] {
-        errors.push(FieldError::invalid("status.qosClass", new["qosClass"].clone(), "field is immutable"));
-    }
-    errors
-}
-
-fn tolerations(list: &Value, path: &str) -> Vec<FieldError> {
+pub(crate) fn tolerations(list: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (index, one) in list.as_array().into_iter().flatten().enumerate() {
         let path = format!("{path}[{index}]");

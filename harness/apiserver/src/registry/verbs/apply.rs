@@ -13,6 +13,7 @@ use crate::http::status_error::{ApiResult, StatusError};
 use crate::registry::conversion::convert_object;
 use crate::registry::decode::{check_name, check_namespace, decode_as, normalize, untyped};
 use crate::registry::field_ownership::field_manager;
+use crate::registry::kinds::strategy_of;
 use crate::registry::prepare;
 use crate::registry::state::Server;
 use crate::storage::object::StoredObject;
@@ -40,8 +41,8 @@ impl Server {
         let (merged, managers) = merged.map_err(|why| apply_error(why, &config, (&version, kind.kind)))?;
         let decoded = decode_as(kind, &merged).map_err(StatusError::plain_internal)?;
         let mut new = untyped(decoded.value);
-        prepare::keep_empty_rules(kind, &merged, &mut new);
-        prepare::convert_fields(kind, &mut new);
+        strategy_of(kind).restore_empty_lists(&merged, &mut new);
+        strategy_of(kind).convert_fields(&mut new);
         prepare::set_defaults(kind, &mut new);
         check_namespace(&mut new, kind, &request.info.namespace)?;
         check_name(&new, &request.info.name)?;

@@ -13,12 +13,13 @@ use crate::http::request::{ResourceRequest, timestamp_value};
 use crate::http::response::{ApiResponse, json_bytes_response, json_response};
 use crate::http::status_error::{ApiResult, StatusError};
 use crate::pointer::JsonPointer;
+use crate::registry::kinds::strategy_of;
 use crate::registry::state::Server;
-use crate::registry::strategies::{deletes_contents_first, strategy_of};
+use crate::registry::strategy::Deletion;
 use crate::storage::object::{FOREGROUND, ORPHAN, StoredObject};
 use crate::types::decode::decode;
 use crate::types::field_error::FieldError;
-use crate::types::kinds::{DEFINITION, Kinds, ResourceKind};
+use crate::types::kinds::{Kinds, ResourceKind};
 use crate::types::table::TYPES;
 
 /// The option to delete unreadable objects.
@@ -45,7 +46,7 @@ impl Server {
         self.warn_about_preserved_pods(request, &options);
         let object = self.existing_object(request)?;
         let (removed, state) = self.delete_object(&object, &options, request.now)?;
-        let ends = request.kind.built_in() != "Pod" || object.is_deleting();
+        let ends = strategy_of(request.kind).deletion() != Deletion::Graceful || object.is_deleting();
         if removed && self.dry_run && ends && object.finalizers().next().is_some() {
             // Upstream returns an object that depends on what it would have written; for a pod that
             // was not in deletion, the one of the deletion.
@@ -59,7 +60,7 @@ impl Server {
 
     /// Warns that deleting a Job preserves its pods, if no propagation policy is set.
     fn warn_about_preserved_pods(&mut self, request: &ResourceRequest<'_>, options: &DeleteOptions) {
-        let orphans = strategy_of(request.kind).is_some_and(|strategy| strategy.orphans_dependents());
+        let orphans = strategy_of(request.kind).orphans_dependents();
         if orphans && options.propagation.is_none() {
             self.warnings.push(PRESERVED.to_owned());
         }
@@ -100,7 +101,8 @@ impl Server {
     ) -> ApiResult<(bool, Arc<StoredObject>)> {
         let (kind, name) = (object.kind, object.meta("name").to_owned());
         check_preconditions(kind, object, options)?;
-        if deletes_contents_first(kind) {
+        let strategy = strategy_of(kind);
+        if strategy.deletion() == Deletion::ContentsFirst {
             if object.is_deleting() {
                 return Ok((false, Arc::clone(object)));
             }
@@ -121,12 +123,12 @@ impl Server {
                 ),
             ));
         }
-        if kind.built_in() == DEFINITION && !object.is_deleting() {
+        if strategy.deletion() == Deletion::InstancesFirst && !object.is_deleting() {
             return Ok((false, self.begin_definition_deletion(object, now)));
         }
         let mut body = object.body.clone();
         let mut graceful = false;
-        if kind.built_in() == "Pod" {
+        if strategy.deletion() == Deletion::Graceful {
             match start_grace_period(&mut body, options, now) {
                 GracePeriod::Running => return Ok((false, Arc::clone(object))),
                 GracePeriod::Started => graceful = true,
@@ -135,11 +137,10 @@ impl Server {
         }
         let key = object.key();
         let old_finalizers: Vec<String> = object.finalizers().map(str::to_owned).collect();
-        // The garbage collector ignores Events.
-        let finalizers = if kind.built_in() == "Event" {
-            old_finalizers.clone()
-        } else {
+        let finalizers = if strategy.is_garbage_collected() {
             finalizers_for_deletion(kind, &old_finalizers, options)
+        } else {
+            old_finalizers.clone()
         };
         let has_finalizers = !finalizers.is_empty();
         if finalizers != old_finalizers {
@@ -252,7 +253,7 @@ fn finalizers_for_deletion(kind: &ResourceKind, old_finalizers: &[String], optio
         Some(_) => (false, false),
         None if has(ORPHAN) || has(FOREGROUND) => (has(ORPHAN), !has(ORPHAN)),
         // Upstream: `DefaultGarbageCollectionPolicy` of batch/v1.
-        None => (strategy_of(kind).is_some_and(|strategy| strategy.orphans_dependents()), false),
+        None => (strategy_of(kind).orphans_dependents(), false),
     };
     let mut names: Vec<String> =
         old_finalizers.iter().filter(|name| *name != ORPHAN && *name != FOREGROUND).cloned().collect();
@@ -266,7 +267,7 @@ fn finalizers_for_deletion(kind: &ResourceKind, old_finalizers: &[String], optio
 
 fn check_preconditions(kind: &'static ResourceKind, object: &StoredObject, options: &DeleteOptions) -> ApiResult<()> {
     let name = object.meta("name");
-    if deletes_contents_first(kind) {
+    if strategy_of(kind).deletion() == Deletion::ContentsFirst {
         for (what, expected, actual) in [
             ("UID", options.uid.as_deref(), object.meta("uid")),
             ("ResourceVersion", options.version.as_deref(), object.meta("resourceVersion")),

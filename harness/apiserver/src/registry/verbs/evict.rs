@@ -6,18 +6,18 @@
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::admission::chain as admission;
+use crate::admission::namespace_lifecycle;
 use crate::http::request::{ApiRequest, ResourceRequest};
 use crate::http::response::{ApiResponse, json_response};
 use crate::http::route::RequestInfo;
 use crate::http::selector::Selector;
 use crate::http::status_error::{ApiResult, StatusError};
 use crate::registry::decode::check_namespace;
+use crate::registry::policy::pod_disruption_budget;
 use crate::registry::state::Server;
 use crate::registry::verbs::delete::{DeleteOptions, check_uid_and_version, parse_delete_options};
 use crate::storage::object::StoredObject;
 use crate::types::field_error::FieldError;
-use crate::types::kinds::{ResourceKind, built_in};
 
 /// The message of a refusal.
 const VIOLATES: &str = "Cannot evict pod as it would violate the pod's disruption budget.";
@@ -29,7 +29,7 @@ impl Server {
     pub(crate) fn evict(&mut self, request: &ResourceRequest<'_>) -> ApiResult<ApiResponse> {
         let mut eviction = self.read_as(request, "policy/v1", "Eviction")?;
         check_namespace(&mut eviction, request.kind, &request.info.namespace)?;
-        admission::check_namespace_lifecycle(self, request.kind, &request.info.namespace, &request.info.name)?;
+        namespace_lifecycle::check(self, request.kind, &request.info.namespace, &request.info.name)?;
         if eviction["metadata"]["name"].as_str().unwrap_or_default() != request.info.name {
             return Err(StatusError::bad_request("name in URL does not match name in Eviction object".to_owned()));
         }
@@ -88,7 +88,7 @@ impl Server {
             let selector = &budget.body["spec"]["selector"];
             selector.is_object() && Selector::of_object(selector).matches_labels(&pod.body["metadata"]["labels"])
         };
-        self.store.list(budget_kind(), pod.meta("namespace")).filter(selects).cloned().collect()
+        self.store.list(&pod_disruption_budget::KIND, pod.meta("namespace")).filter(selects).cloned().collect()
     }
 
     /// Takes one disruption from a budget if it allows one. Upstream: `checkAndDecrement`, which
@@ -128,7 +128,7 @@ impl Server {
         };
         let info = RequestInfo::from_decoded(&status_update.method, &status_update.path, false);
         let status_request =
-            ResourceRequest { kind: budget_kind(), info: &info, http: &status_update, now: request.now };
+            ResourceRequest { kind: &pod_disruption_budget::KIND, info: &info, http: &status_update, now: request.now };
         self.update(&status_request).map(drop)
     }
 
@@ -155,10 +155,6 @@ impl Server {
         let pod = self.existing_object(request)?;
         self.delete_object(&pod, &DeleteOptions { version, ..options }, request.now).map(drop)
     }
-}
-
-fn budget_kind() -> &'static ResourceKind {
-    built_in("policy", "poddisruptionbudgets").expect("budgets are served")
 }
 
 /// Whether an unready pod can be evicted without counting against its budget.

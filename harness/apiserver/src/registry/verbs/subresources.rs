@@ -3,7 +3,7 @@
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::admission::chain as admission;
+use crate::admission::{namespace_lifecycle, pods};
 use crate::http::request::{self, ResourceRequest};
 use crate::http::response::{ApiResponse, json_response};
 use crate::http::status_error::{ApiResult, StatusError};
@@ -89,7 +89,7 @@ impl Server {
     /// Binds a pod to a node.
     pub(crate) fn bind(&mut self, request: &ResourceRequest<'_>) -> ApiResult<ApiResponse> {
         let binding = self.read_as(request, "v1", "Binding")?;
-        admission::check_namespace_lifecycle(self, request.kind, &request.info.namespace, &request.info.name)?;
+        namespace_lifecycle::check(self, request.kind, &request.info.namespace, &request.info.name)?;
         if binding["metadata"]["name"].as_str().unwrap_or_default() != request.info.name {
             return Err(StatusError::bad_request("name in URL does not match name in Binding object".to_owned()));
         }
@@ -138,7 +138,7 @@ impl Server {
             }
         }
         if kind == "Node" {
-            admission::add_topology_labels(self, node, &mut bound);
+            pods::add_topology_labels(self, node, &mut bound);
         }
         let mut conditions = bound["status"]["conditions"].as_array().cloned().unwrap_or_default();
         if conditions.iter().all(|one| one["type"] != "PodScheduled") {

@@ -8,8 +8,8 @@ use crate::http::query;
 use crate::http::request::ResourceRequest;
 use crate::http::response::ApiResponse;
 use crate::http::status_error::{ApiResult, StatusError};
+use crate::registry::kinds::strategy_of;
 use crate::registry::state::Server;
-use crate::registry::strategies::strategy_of;
 use crate::storage::object::StoredObject;
 use crate::storage::store::ChangeRecord;
 use crate::storage::watch::{EventType, WatchCursor, WatchEvent, line};
@@ -58,7 +58,7 @@ impl Server {
     /// The last event of a watch from a forgotten version.
     fn too_old(&self, cursor: &mut WatchCursor) -> Bytes {
         cursor.is_finished = true;
-        let message = if cursor.kind.is_in_watch_cache() {
+        let message = if cursor.kind.is_in_watch_cache {
             format!("too old resource version: {} ({})", cursor.version, self.store.forgotten())
         } else {
             "The resourceVersion for the provided watch is too old.".to_owned()
@@ -124,9 +124,7 @@ impl WatchCursor {
         object["kind"] = self.kind.kind.into();
         object["apiVersion"] = self.kind.api_version().into();
         object["metadata"] = meta;
-        if let Some(strategy) = strategy_of(self.kind) {
-            strategy.fill_bookmark(&mut object);
-        }
+        strategy_of(self.kind).fill_bookmark(&mut object);
         line(&json!({"type": "BOOKMARK", "object": object}))
     }
 }

@@ -3,7 +3,7 @@
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::admission::{chain as admission, quota};
+use crate::admission::{namespace_lifecycle, quota};
 use crate::fields::entries::Managers;
 use crate::fields::field_manager;
 use crate::http::body::{self, patch_error, unregistered};
@@ -11,20 +11,18 @@ use crate::http::request::{self, ResourceRequest, timestamp_value};
 use crate::http::response::{ApiResponse, json_bytes_response, json_response};
 use crate::http::status_error::{ApiResult, StatusError};
 use crate::registry::conversion::convert_object;
-use crate::registry::core::service_allocation;
-use crate::registry::custom::definition::{refuse_definition, refuse_invalid_before};
-use crate::registry::decode::{check_name, check_namespace, decode_as, normalize, untyped, with_rollback};
+use crate::registry::decode::{check_name, check_namespace, decode_as, normalize, untyped};
 use crate::registry::field_ownership::update_managers;
+use crate::registry::kinds::strategy_of;
 use crate::registry::prepare;
 use crate::registry::state::Server;
-use crate::registry::strategies::{deletes_contents_first, strategy_of};
-use crate::registry::validate::{self, unsupported};
+use crate::registry::strategy::{Deletion, Strategy};
+use crate::registry::validate::meta;
 use crate::storage::keys::StoreKey;
 use crate::storage::object::StoredObject;
 use crate::types::custom_kind::CustomKind;
 use crate::types::decode;
 use crate::types::field_error::FieldError;
-use crate::types::kinds::{AUTOSCALER, DEFINITION};
 use crate::types::list_quantities::ListedQuantity;
 
 /// The maximum used length of `generateName`.
@@ -51,6 +49,7 @@ impl Server {
         managers: Managers,
     ) -> ApiResult<ApiResponse> {
         let kind = request.kind.inner();
+        let strategy = strategy_of(kind);
         let namespace = if kind.namespaced { request.info.namespace.clone() } else { String::new() };
         let meta = &mut body["metadata"];
         let base = meta["generateName"].as_str().unwrap_or_default().to_owned();
@@ -67,29 +66,31 @@ impl Server {
         // Upstream runs admission before it generates names.
         let admission_name = if generates_name { &base } else { &name };
         let admission_name = if admission_name.is_empty() { "Unknown" } else { admission_name.as_str() };
-        admission::create(self, kind, &namespace, admission_name, &mut body)?;
+        if kind.namespaced {
+            namespace_lifecycle::check(self, kind, &namespace, admission_name)?;
+        }
+        strategy.admit(self, &namespace, admission_name, &mut body)?;
         let mut name = name.clone();
-        if name.is_empty() && strategy_of(kind).is_some_and(|strategy| strategy.generates_missing_name()) {
+        if name.is_empty() && strategy.generates_missing_name() {
             name = self.rng.uid();
             body["metadata"]["name"] = name.clone().into();
         }
-        if name.is_empty() && kind.built_in() == "Service" && !self.dry_run {
-            let unnamed = service_allocation::missing_name_error(self, &body["spec"]);
-            if let Some(error) = unnamed {
-                return Err(StatusError::invalid(kind.group, kind.kind, &name, &[error]));
-            }
+        if name.is_empty()
+            && !self.dry_run
+            && let Some(error) = strategy.missing_name_error(self, &body)
+        {
+            return Err(StatusError::invalid(kind.group, kind.kind, &name, &[error]));
         }
         let shared = !generates_name && shares_labels(request, &body);
         prepare::prepare_for_create(kind, &mut body);
         if shared {
             body["metadata"]["labels"] = body["spec"]["template"]["metadata"]["labels"].clone();
         }
-        // The label of a namespace contains its name, which may just have been generated. The
-        // annotations of an autoscaler of v1 are validated without defaults.
-        if kind.built_in() != AUTOSCALER {
+        // The label of a namespace contains its name, which may just have been generated.
+        if !strategy.is_stored_without_defaults() {
             prepare::set_defaults(kind, &mut body);
         }
-        if let Some(what) = unsupported::unsupported_before_validation(kind, &body) {
+        if let Some(what) = strategy.unsupported_before_validation(&body) {
             return Err(StatusError::unsupported(what));
         }
         let errors = match kind.custom {
@@ -100,20 +101,20 @@ impl Server {
                 }
                 errors
             }
-            None => validate::create(kind, with_rollback(kind, &body)?.as_ref()),
+            None => {
+                let validated = strategy.with_deprecated_fields(&body).map_err(StatusError::plain_internal)?;
+                strategy.validate(&validated)
+            }
         };
         if !errors.is_empty() {
             return Err(StatusError::invalid(kind.storage().group, kind.kind, &name, &errors));
         }
-        if kind.built_in() == DEFINITION {
-            refuse_definition(self, &body)?;
-        }
-        quota::refuse(self, kind, &body)?;
-        if let Some(what) = unsupported::unsupported_feature(kind, &body, None) {
+        strategy.check_servable(self, &body)?;
+        if let Some(what) = strategy.unsupported_feature(&body, None) {
             return Err(StatusError::unsupported(what));
         }
-        self.warnings.extend(validate::warnings(kind, &body, None));
-        admission::validate(self, kind, &namespace, &name, &body)?;
+        self.warnings.extend(strategy.warnings(&body, None));
+        strategy.validate_admission(self, &namespace, &name, &body)?;
         let charge =
             quota::QuotaRequest { kind, namespace: &namespace, name: &name, new: &body, old: None, now: request.now };
         quota::admit(self, &charge)?;
@@ -127,12 +128,7 @@ impl Server {
             let refused = StatusError::already_exists(kind, &name, existing.is_deleting());
             return Err(if base.is_empty() { refused } else { refused.not_unique() });
         }
-        match kind.built_in() {
-            "Service" => service_allocation::create(self, &mut body["spec"]),
-            // Upstream sets defaults again when it reads from etcd.
-            "Job" if !self.dry_run => crate::registry::batch::job::labels_of_job(&mut body),
-            _ => {}
-        }
+        strategy.begin_create(self, &mut body);
         prepare::drop_empty_lists(kind, &mut body);
         let body = normalize(kind, body)?;
         let object = self.put_object(kind, key, body, managers).as_kind(request.kind);
@@ -158,20 +154,16 @@ impl Server {
             let mut new = convert_object(new, request.kind, request.kind.inner());
             return match self.existing_object(request) {
                 Ok(old) => self.replace_and_respond(request, &old, new, None, status),
-                Err(_) if request.kind.built_in() == "Service" && status => {
-                    Err(StatusError::unsupported("the creation of a Service by its status"))
-                }
-                Err(_) if prepare::allows_create_on_update(request.kind) && !status => {
+                Err(_) if strategy_of(request.kind).allow_create_on_update() => {
+                    if status {
+                        let what = format!("the creation of a {} by its status", request.kind.kind);
+                        return Err(StatusError::unsupported(what));
+                    }
                     if let Some(uid) = new["metadata"]["uid"].as_str().filter(|uid| !uid.is_empty()) {
                         return Err(self.uid_precondition_error(request, "", uid));
                     }
                     if request.kind.namespaced {
-                        admission::check_namespace_lifecycle(
-                            self,
-                            request.kind,
-                            &request.info.namespace,
-                            &request.info.name,
-                        )?;
+                        namespace_lifecycle::check(self, request.kind, &request.info.namespace, &request.info.name)?;
                     }
                     base_version(&new)?;
                     let empty = normalize(request.kind, json!({}))?;
@@ -242,8 +234,8 @@ impl Server {
         errors.extend(body::unknown_fields(&decoded.unknown));
         self.warn_or_reject(request, errors, |why| error(&why))?;
         let mut new = untyped(decoded.value);
-        prepare::keep_empty_rules(kind, &patched, &mut new);
-        prepare::convert_fields(kind, &mut new);
+        strategy_of(kind).restore_empty_lists(&patched, &mut new);
+        strategy_of(kind).convert_fields(&mut new);
         prepare::set_defaults(kind, &mut new);
         check_namespace(&mut new, kind, &request.info.namespace)?;
         check_name(&new, &request.info.name)?;
@@ -260,6 +252,7 @@ impl Server {
         status: bool,
     ) -> ApiResult<std::sync::Arc<StoredObject>> {
         let kind = request.kind.inner();
+        let strategy = strategy_of(kind);
         let name = request.info.name.as_str();
         check_namespace(&mut new, kind, old.meta("namespace"))?;
         let empty_rules = prepare::take_empty_rules(kind, &mut new);
@@ -284,20 +277,20 @@ impl Server {
             None => update_managers(request, (before, &old.managers), &mut new, &self.listed_quantities)?,
         };
         if !status {
-            admission::update(kind, &mut new, before);
+            strategy.admit_update(&mut new, before);
         }
         new["metadata"]["resourceVersion"] = old.version.to_string().into();
         new["metadata"]["generation"] = before["metadata"]["generation"].clone();
         let given: Vec<(&str, Value)> =
-            prepare::unstored_lists(kind).iter().map(|name| (*name, new[*name].clone())).collect();
+            strategy.unstored_lists().iter().map(|name| (*name, new[*name].clone())).collect();
         prepare::drop_empty_lists(kind, &mut new);
         if status {
             prepare::prepare_for_status_update(kind, &mut new, before);
         } else {
             prepare::prepare_for_update(kind, &mut new, before);
         }
-        if kind.built_in() == "Service" && !status {
-            service_allocation::update(self, &mut new["spec"], &before["spec"]);
+        if !status {
+            strategy.begin_update(self, &mut new, before);
         }
         // These fields are immutable; an update that omits them keeps them.
         for fixed in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] {
@@ -318,11 +311,11 @@ impl Server {
         if field_manager::are_equal_ignoring_times(&managers, &old.managers) && new == *before {
             managers.clone_from(&old.managers);
         }
-        let mut validated = with_rollback(kind, &new)?;
+        let mut validated = strategy.with_deprecated_fields(&new).map_err(StatusError::plain_internal)?;
         if empty_rules && !status {
             validated.to_mut()["spec"]["rules"] = json!([]);
         }
-        if let Some(what) = unsupported::unsupported_before_validation(kind, &validated).filter(|_| !status) {
+        if let Some(what) = strategy.unsupported_before_validation(&validated).filter(|_| !status) {
             return Err(StatusError::unsupported(what));
         }
         let errors = match kind.custom {
@@ -338,29 +331,27 @@ impl Server {
                 }
                 errors
             }
-            None if status => validate::status(kind, &validated, before),
-            None => validate::update(kind, &validated, before),
+            None => validate_update(strategy, &validated, before, status),
         };
         if !errors.is_empty() {
-            if kind.built_in() == DEFINITION && !status {
-                refuse_invalid_before(before)?;
+            if let Some(what) = strategy.unsupported_if_invalid(before).filter(|_| !status) {
+                return Err(StatusError::unsupported(what));
             }
             return Err(StatusError::invalid(kind.storage().group, kind.kind, name, &errors));
         }
-        if kind.built_in() == DEFINITION && !status {
-            refuse_definition(self, &validated)?;
+        if !status {
+            strategy.check_servable(self, &validated)?;
         }
         let unsupported = if status {
-            unsupported::unsupported_status(kind, &validated)
+            strategy.unsupported_status(&validated)
         } else {
-            unsupported::unsupported_feature(kind, &validated, Some(before))
+            strategy.unsupported_feature(&validated, Some(before))
         };
         if let Some(what) = unsupported {
             return Err(StatusError::unsupported(what));
         }
         if !status {
-            quota::refuse(self, kind, &validated)?;
-            self.warnings.extend(validate::warnings(kind, &validated, Some(before)));
+            self.warnings.extend(strategy.warnings(&validated, Some(before)));
             let (namespace, old) = (old.meta("namespace"), Some(before));
             quota::admit(self, &quota::QuotaRequest { kind, namespace, name, new: &validated, old, now: request.now })?;
         }
@@ -368,7 +359,7 @@ impl Server {
         // removed by its controller.
         let kept = new["metadata"]["finalizers"].as_array().is_some_and(|names| !names.is_empty());
         let grace = before["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
-        if old.is_deleting() && !kept && grace == 0 && !deletes_contents_first(kind) {
+        if old.is_deleting() && !kept && grace == 0 && strategy.deletion() != Deletion::ContentsFirst {
             self.remove_object(&old.key());
             // The response shows the lists as sent, since nothing is stored.
             for (name, list) in given {
@@ -380,12 +371,20 @@ impl Server {
     }
 }
 
+/// Validates an update of an object or its status. Upstream validates metadata twice: for all
+/// kinds, and by the rules of each kind.
+fn validate_update(strategy: &dyn Strategy, new: &Value, old: &Value, status: bool) -> Vec<FieldError> {
+    let mut errors = meta::update_of_any_kind(&new["metadata"], &old["metadata"]);
+    errors.extend(if status { strategy.validate_status_update(new, old) } else { strategy.validate_update(new, old) });
+    errors
+}
+
 /// Whether a new Job shares the labels of its template. If a request sets none, upstream's default
 /// is the template's own map, so labels generated for the template appear in both; not if the name
 /// is generated, as the object is copied before.
 fn shares_labels(request: &ResourceRequest<'_>, body: &Value) -> bool {
     let none = |object: &Value| object["metadata"]["labels"].as_object().is_none_or(serde_json::Map::is_empty);
-    if request.kind.built_in() != "Job" || none(body) {
+    if !strategy_of(request.kind).shares_template_labels() || none(body) {
         return false;
     }
     let applied = request.http.media_type() == request::APPLY;

@@ -21,15 +21,16 @@ use serde_json::{Value, json};
 use crate::http::request::JSON;
 use crate::http::response::ApiResponse;
 use crate::http::status_error::{ApiResult, StatusError};
+use crate::registry::kinds::KINDS;
 use crate::schema::openapi::paths::path_of;
 use crate::schema::openapi::v2::minor;
-use crate::types::kinds::{KINDS, Kinds, ResourceKind};
+use crate::types::kinds::{Kinds, ResourceKind};
 
 /// The path of the v3 documents.
 const V3: &str = "/openapi/v3";
 
 /// The documents of the built-in groups, by path.
-static BUILT_IN: LazyLock<BTreeMap<String, Bytes>> = LazyLock::new(|| documents(&KINDS.iter().collect::<Vec<_>>()));
+static BUILT_IN: LazyLock<BTreeMap<String, Bytes>> = LazyLock::new(|| documents(&KINDS));
 
 /// Responds to a path below `/openapi`.
 pub(crate) fn respond(kinds: &Kinds, path: &str, accept: &str) -> ApiResult<ApiResponse> {

@@ -64,7 +64,7 @@ fn add(paths: &mut Map<String, Value>, kind: &ResourceKind) {
     let at = format!("{}{}{}", prefix(kind), if kind.namespaced { "Namespaced" } else { "" }, kind.kind);
     item.insert("get".to_owned(), own.list(&format!("list{at}"), &LIST_PARAMETERS));
     item.insert("post".to_owned(), own.write("post", &format!("create{at}")));
-    if kind.verbs().contains(&"deletecollection") {
+    if kind.verbs.contains(&"deletecollection") {
         let of = format!("delete{}Collection{}", prefix(kind), &at[prefix(kind).len()..]);
         item.insert("delete".to_owned(), own.delete("deletecollection", &of));
     }

@@ -20,7 +20,7 @@ fn document(path: &str) -> Value {
 #[test]
 fn every_reference_resolves() {
     let mut all: Vec<Value> = BUILT_IN.keys().map(|path| document(path)).collect();
-    all.push(v2::document(&KINDS.iter().collect::<Vec<_>>()));
+    all.push(v2::document(&KINDS));
     for document in all {
         let mut found = Vec::new();
         references(&document, &mut found);
@@ -54,7 +54,7 @@ fn deployment_schema_matches_upstream() {
 
 #[test]
 fn encodes_openapi_v2_as_gnostic_message() {
-    let encoded = v2::encode(&v2::document(&[&KINDS[0]]));
+    let encoded = v2::encode(&v2::document(&[KINDS[0]]));
     let fields: Vec<u32> = crate::types::protobuf::wire::fields(&encoded).map(|field| field.unwrap().0).collect();
     assert_eq!(fields, [1, 2, 8, 9]);
 }

@@ -10,21 +10,19 @@
 pub(crate) mod age;
 pub(crate) mod cells;
 pub(crate) mod columns;
-mod core;
 mod custom;
 pub(crate) mod nodes;
-mod pods;
-mod services;
-mod tables;
-mod workloads;
+pub(crate) mod pods;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::http::media_types::Include;
-use crate::registry::autoscaling;
-use crate::registry::events::conversion as events;
-use crate::registry::strategies;
+use crate::registry::autoscaling::horizontal_pod_autoscaler::FIELD_ANNOTATIONS;
+use crate::registry::kinds::strategy_of;
+use crate::registry::strategy::Strategy;
+use crate::schema::printers::cells::number;
+use crate::schema::printers::columns::{AGE, CellType, Column, NAME, integer};
 use crate::types::kinds::ResourceKind;
 
 /// The options of a table.
@@ -45,13 +43,19 @@ pub(crate) fn table(value: &Value, kind: Option<&'static ResourceKind>, options:
         None => vec![value],
     };
     let of = TablePrinter {
+        rows: match kind {
+            None => RowPrinter::Scale,
+            Some(kind) => match kind.custom {
+                Some(custom) => RowPrinter::Custom(custom::columns(&custom.columns)),
+                None => RowPrinter::BuiltIn(strategy_of(kind)),
+            },
+        },
         kind: kind.map_or("Scale", |kind| kind.kind),
         api_version: value["apiVersion"].as_str().unwrap_or_default(),
-        columns: kind.and_then(|kind| kind.custom).map(|custom| custom::columns(&custom.columns)),
     };
     let rows: Vec<Value> = objects.iter().map(|object| row(&of, object, options)).collect();
     // The default printer encodes an empty list of rows as null.
-    let none = rows.is_empty() && of.columns.is_none() && tables::is_default(of.kind);
+    let none = rows.is_empty() && of.has_default_columns();
     let rows = if none { Value::Null } else { rows.into() };
     let mut meta = json!({"resourceVersion": value["metadata"]["resourceVersion"].as_str().unwrap_or_default()});
     for name in ["continue", "remainingItemCount"] {
@@ -79,36 +83,67 @@ pub(crate) fn as_of_custom_scale(table: &mut Value) {
 
 /// Prints the rows of one kind.
 pub(crate) struct TablePrinter<'a> {
+    rows: RowPrinter,
     kind: &'a str,
     api_version: &'a str,
-    /// The columns of a custom resource.
-    columns: Option<Vec<custom::CustomColumn>>,
 }
+
+/// What has the columns and the cells.
+enum RowPrinter {
+    BuiltIn(&'static dyn Strategy),
+    Custom(Vec<custom::CustomColumn>),
+    Scale,
+}
+
+/// The columns of scales. Upstream: `printScale`.
+const OF_SCALES: [Column; 4] = [NAME, integer("Desired"), integer("Available"), AGE];
 
 impl TablePrinter<'_> {
     fn headers(&self) -> Value {
-        self.columns.as_ref().map_or_else(|| tables::of(self.kind), |columns| custom::headers(columns))
+        match &self.rows {
+            RowPrinter::BuiltIn(strategy) => headers(strategy.columns(), "name"),
+            RowPrinter::Custom(columns) => custom::headers(columns),
+            RowPrinter::Scale => headers(&OF_SCALES, ""),
+        }
     }
 
     fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
-        match &self.columns {
-            Some(columns) => custom::cells(columns, object, now),
-            None if self.kind == "Event" && self.api_version.contains('/') => {
-                cells(self.kind, &events::to_core(object.clone()), now)
+        match &self.rows {
+            RowPrinter::BuiltIn(strategy) => strategy.cells(object, now),
+            RowPrinter::Custom(columns) => custom::cells(columns, object, now),
+            RowPrinter::Scale => {
+                let [desired, available] = ["spec", "status"].map(|part| number(&object[part]["replicas"]).into());
+                vec![cells::name(object), desired, available, cells::age(object, now)]
             }
-            None if self.kind == "HorizontalPodAutoscaler" && self.api_version.ends_with("/v1") => {
-                cells(self.kind, &autoscaling::from_v1(object), now)
-            }
-            None => cells(self.kind, object, now),
         }
     }
+
+    /// Whether the kind has no columns of its own.
+    fn has_default_columns(&self) -> bool {
+        let RowPrinter::BuiltIn(strategy) = &self.rows else { return false };
+        strategy.columns().last().is_some_and(|column| column.name == Column::DEFAULT[1].name)
+    }
+}
+
+/// The column definitions of a table, with the format of the column of names.
+fn headers(columns: &[Column], format_of_name: &str) -> Value {
+    let header = |Column { name, cells, wide }: &Column| {
+        let cells = match cells {
+            CellType::Text => "string",
+            CellType::Integer => "integer",
+            CellType::Boolean => "boolean",
+            CellType::Date => "date",
+        };
+        let format = if *name == "Name" { format_of_name } else { "" };
+        json!({"name": name, "type": cells, "format": format, "description": "", "priority": i32::from(*wide)})
+    };
+    columns.iter().map(header).collect()
 }
 
 pub(crate) fn row(of: &TablePrinter<'_>, object: &Value, options: TableOptions<'_>) -> Value {
     let mut row = json!({"cells": of.cells(object, options.now)});
-    if of.kind == "Pod"
-        && of.columns.is_none()
-        && let Some(conditions) = pods::completed(object)
+    if let RowPrinter::BuiltIn(strategy) = &of.rows
+        && let Some(conditions) = strategy.row_conditions(object)
     {
         row["conditions"] = conditions;
     }
@@ -130,27 +165,6 @@ pub(crate) fn row(of: &TablePrinter<'_>, object: &Value, options: TableOptions<'
     row
 }
 
-/// The cells of an object, including those of wide columns.
-fn cells(kind: &str, object: &Value, now: Timestamp) -> Vec<Value> {
-    if let Some(strategy) = strategies::by_name(kind) {
-        return strategy.cells(object, now);
-    }
-    let name = object["metadata"]["name"].as_str().unwrap_or_default();
-    let age = age::since(&object["metadata"]["creationTimestamp"], now);
-    let mut cells = vec![name.into()];
-    match kind {
-        "Pod" => cells.extend(pods::cells(object, &age, now)),
-        // The name is the last cell.
-        "Event" => return core::event(object, now),
-        "Scale" => cells.extend(workloads::scale(object, &age)),
-        "ControllerRevision" => cells.extend(workloads::revision(object, &age)),
-        "HorizontalPodAutoscaler" => cells.extend(workloads::autoscaler(object, &age)),
-        "Service" => cells.extend(services::service(object, &age)),
-        _ => cells.push(object["metadata"]["creationTimestamp"].clone()),
-    }
-    cells
-}
-
 #[cfg(test)]
 mod tests;
 
@@ -163,7 +177,7 @@ pub(crate) fn partial_metadata(object: &Value) -> Value {
         let before = annotations.len();
         annotations.retain(|name, _| !OF_FIELDS.contains(&name.as_str()));
         if !object["spec"]["scaleTargetRef"].is_null() {
-            annotations.retain(|name, _| !autoscaling::FIELD_ANNOTATIONS.contains(&name.as_str()));
+            annotations.retain(|name, _| !FIELD_ANNOTATIONS.contains(&name.as_str()));
         }
         if annotations.is_empty() && before > 0 {
             meta.as_object_mut().and_then(|meta| meta.remove("annotations"));

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::schema::printers::age;
-use crate::schema::printers::cells::{items, number, or};
+use crate::schema::printers::cells::{self, items, number, or};
 
 /// The summary of all containers.
 struct Summary {
@@ -16,8 +16,8 @@ struct Summary {
     last_restart: Option<Timestamp>,
 }
 
-/// The cells after the name.
-pub(crate) fn cells(pod: &Value, age: &str, now: Timestamp) -> Vec<Value> {
+/// The cells of a pod.
+pub(crate) fn cells(pod: &Value, now: Timestamp) -> Vec<Value> {
     let (spec, status) = (&pod["spec"], &pod["status"]);
     let summary = summary(pod);
     let sidecars = items(&spec["initContainers"]).filter(|one| is_sidecar(one)).count();
@@ -29,10 +29,11 @@ pub(crate) fn cells(pod: &Value, age: &str, now: Timestamp) -> Vec<Value> {
         _ => summary.restarts.to_string(),
     };
     vec![
+        cells::name(pod),
         format!("{}/{all}", summary.ready).into(),
         summary.reason.into(),
         restarts.into(),
-        age.into(),
+        cells::age(pod, now),
         or(&status["podIPs"][0]["ip"], "<none>").into(),
         or(&spec["nodeName"], "<none>").into(),
         or(&status["nominatedNodeName"], "<none>").into(),

@@ -3,12 +3,16 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 
+use crate::registry::autoscaling::horizontal_pod_autoscaler::AutoscalerStrategy;
+use crate::registry::core::config_map;
+use crate::registry::core::pod::PodStrategy;
+use crate::registry::kinds::KINDS;
 use crate::schema::printers::*;
 
-fn row_of(kind: &str, object: &Value) -> Vec<String> {
+fn row_of(strategy: &dyn Strategy, object: &Value) -> Vec<String> {
     let now = "2030-01-01T00:10:00Z".parse().unwrap();
     let text = |cell: Value| cell.as_str().map_or_else(|| cell.to_string(), str::to_owned);
-    cells(kind, object, now).into_iter().map(text).collect()
+    strategy.cells(object, now).into_iter().map(text).collect()
 }
 
 #[rstest]
@@ -35,13 +39,10 @@ fn formats_ages_as_kubectl_does(#[case] seconds: i64, #[case] expected: &str) {
 
 #[test]
 fn every_kind_has_a_cell_for_each_column() {
-    for kind in crate::types::kinds::KINDS.iter().map(|kind| kind.kind).chain(["Scale", "Job", "CronJob", "Service"]) {
-        let headers = tables::of(kind);
-        assert_eq!(
-            cells(kind, &json!({"metadata": {"name": "a"}}), Timestamp::UNIX_EPOCH).len(),
-            headers.as_array().unwrap().len(),
-            "{kind}"
-        );
+    for kind in KINDS {
+        let strategy = strategy_of(kind);
+        let cells = strategy.cells(&json!({"metadata": {"name": "a"}}), Timestamp::UNIX_EPOCH);
+        assert_eq!(cells.len(), strategy.columns().len(), "{}", kind.kind);
     }
 }
 
@@ -71,7 +72,7 @@ fn pod(status: &Value) -> Value {
     {"name": "i", "restartCount": 4, "state": {"terminated": {"exitCode": 0}}},
     {"name": "s", "started": true, "ready": true, "restartCount": 2, "state": {"running": {}}}]}), "1/3 Running 2")]
 fn pod_cells_summarize_container_states(#[case] status: Value, #[case] expected: &str) {
-    let cells = row_of("Pod", &pod(&status));
+    let cells = row_of(&PodStrategy, &pod(&status));
     assert_eq!(format!("{} {} {}", cells[1], cells[2], cells[3]), expected);
     assert_eq!(cells[4], "10m");
 }
@@ -80,11 +81,11 @@ fn pod_cells_summarize_container_states(#[case] status: Value, #[case] expected:
 fn deleted_pod_shows_terminating() {
     let mut pod = pod(&json!({"phase": "Running"}));
     pod["metadata"]["deletionTimestamp"] = "2030-01-01T00:00:00Z".into();
-    assert_eq!(row_of("Pod", &pod)[2], "Terminating");
+    assert_eq!(row_of(&PodStrategy, &pod)[2], "Terminating");
     pod["status"]["reason"] = "NodeLost".into();
-    assert_eq!(row_of("Pod", &pod)[2], "Unknown");
+    assert_eq!(row_of(&PodStrategy, &pod)[2], "Unknown");
     pod["status"] = json!({"phase": "Succeeded"});
-    assert_eq!(row_of("Pod", &pod)[2], "Succeeded");
+    assert_eq!(row_of(&PodStrategy, &pod)[2], "Succeeded");
 }
 
 #[test]
@@ -94,7 +95,7 @@ fn autoscaler_cell_shows_two_metrics() {
     let object = json!({"metadata": {"name": "a"}, "spec": {"maxReplicas": 5, "scaleTargetRef": {"kind": "Deployment", "name": "web"},
         "metrics": [resource("cpu"), {"type": "Pods", "pods": {"target": {"averageValue": "10"}}}, resource("memory")]},
         "status": {"currentMetrics": [{"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": 7}}}]}});
-    let cells = row_of("HorizontalPodAutoscaler", &object);
+    let cells = row_of(&AutoscalerStrategy, &object);
     assert_eq!(cells[1..5], ["Deployment/web", "cpu: 7%/80%, <unknown>/10 + 1 more...", "<unset>", "5"]);
 }
 
@@ -104,7 +105,7 @@ fn row_object_follows_include_object_parameter() {
         "items": [{"metadata": {"name": "a"}, "data": {"x": "1"}}]});
     let style =
         |include, headers| TableOptions { api_version: "meta.k8s.io/v1", include, headers, now: Timestamp::UNIX_EPOCH };
-    let kind = crate::types::kinds::built_in("", "configmaps");
+    let kind = Some(&config_map::KIND);
     let with = |include| table(&list, kind, style(include, true));
     assert_eq!(with(Include::Nothing)["rows"][0]["object"], Value::Null);
     assert_eq!(with(Include::Metadata)["rows"][0]["object"]["kind"], "PartialObjectMetadata");

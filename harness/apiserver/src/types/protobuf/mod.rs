@@ -18,7 +18,7 @@ pub(crate) mod wire;
 
 use serde_json::{Map, Value, json};
 
-use crate::types::kinds::{EVENTS, V1_TYPE};
+use crate::types::kinds::V1_TYPE;
 use crate::types::protobuf::decode::text;
 use crate::types::table::TYPES;
 
@@ -197,7 +197,7 @@ fn open(bytes: &[u8]) -> Result<Envelope<'_>, ProtobufError> {
 fn type_named(api_version: &str, kind: &str) -> Option<usize> {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
     TYPES.index_of(match kind {
-        "Event" if group == EVENTS => "events.Event",
+        "Event" if group == "events.k8s.io" => "events.Event",
         "HorizontalPodAutoscaler" if api_version == "autoscaling/v1" => V1_TYPE,
         kind => kind,
     })

@@ -3,7 +3,7 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::registry::autoscaling::*;
+use crate::registry::autoscaling::v1::*;
 
 fn v2(spec: &Value, status: &Value) -> Value {
     let mut object = json!({"metadata": {"name": "a", "annotations": {"note": "1"}}, "spec": spec, "status": status});

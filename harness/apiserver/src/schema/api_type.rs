@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use crate::types::kinds::KINDS;
+use crate::registry::kinds::KINDS;
 use crate::types::table::{TYPES, ValueType};
 use crate::types::{diff, merge};
 

@@ -1,8 +1,5 @@
-//! Admission: the changes and refusals of upstream's default admission plugins.
-//!
-//! Implements NamespaceLifecycle, LimitRanger, ServiceAccount, Priority, DefaultTolerationSeconds,
-//! RuntimeClass, PodTopologyLabels and TaintNodesByCondition for the served kinds. ResourceQuota is
-//! in `quota`.
+//! Admission of pods. Upstream: LimitRanger, ServiceAccount, Priority, DefaultTolerationSeconds,
+//! RuntimeClass, PodTopologyLabels and PodSecurity.
 
 use std::sync::Arc;
 
@@ -10,76 +7,39 @@ use serde_json::{Value, json};
 
 use crate::admission::{limit_ranger, pod_security};
 use crate::http::status_error::{ApiResult, StatusError};
+use crate::registry::core::{namespace, node, service_account};
 use crate::registry::defaults::entry;
 use crate::registry::state::Server;
 use crate::storage::keys::StoreKey;
-use crate::types::kinds::{ResourceKind, built_in};
+use crate::types::kinds::ResourceKind;
 
-/// Mutating admission of a new object, before validation.
-pub(crate) fn create(
+/// Changes or rejects a new pod before validation; `kind` is that of pods.
+pub(crate) fn admit(
     server: &mut Server,
     kind: &ResourceKind,
-    namespace: &str,
-    name: &str,
-    body: &mut Value,
+    (namespace, name): (&str, &str),
+    pod: &mut Value,
 ) -> ApiResult<()> {
-    if kind.namespaced {
-        check_namespace_lifecycle(server, kind, namespace, name)?;
-    }
-    match kind.built_in() {
-        "Pod" => {
-            limit_ranger::admit(server, namespace, body);
-            set_service_account(server, kind, namespace, name, body)?;
-            set_priority(kind, name, body)?;
-            add_default_tolerations(body);
-            check_runtime_class(kind, name, body)?;
-            let node = body["spec"]["nodeName"].as_str().unwrap_or_default().to_owned();
-            add_topology_labels(server, &node, body);
-        }
-        // No kubelet reports that the node is ready, so it keeps the not-ready taint.
-        "Node" => {
-            let spec = entry(body, "spec");
-            let taint = json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"});
-            let mut taints = spec["taints"].as_array().cloned().unwrap_or_default();
-            if !taints.contains(&taint) {
-                taints.push(taint);
-            }
-            spec["taints"] = Value::Array(taints);
-        }
-        _ => {}
-    }
+    limit_ranger::admit(server, namespace, pod);
+    set_service_account(server, kind, namespace, name, pod)?;
+    set_priority(kind, name, pod)?;
+    add_default_tolerations(pod);
+    check_runtime_class(kind, name, pod)?;
+    let node = pod["spec"]["nodeName"].as_str().unwrap_or_default().to_owned();
+    add_topology_labels(server, &node, pod);
     Ok(())
 }
 
-/// Mutating admission of an update, before validation.
-pub(crate) fn update(kind: &ResourceKind, new: &mut Value, old: &Value) {
-    if kind.built_in() == "Pod" {
-        for name in ["priority", "preemptionPolicy"] {
-            if let Some(was) = old["spec"].get(name)
-                && new["spec"][name].is_null()
-            {
-                new["spec"][name] = was.clone();
-            }
+/// Changes an updated pod before validation.
+pub(crate) fn admit_update(new: &mut Value, old: &Value) {
+    for name in ["priority", "preemptionPolicy"] {
+        if let Some(was) = old["spec"].get(name)
+            && new["spec"][name].is_null()
+        {
+            new["spec"][name] = was.clone();
         }
-        add_default_tolerations(new);
     }
-}
-
-/// Upstream: NamespaceLifecycle.
-pub(crate) fn check_namespace_lifecycle(
-    server: &Server,
-    kind: &ResourceKind,
-    namespace: &str,
-    name: &str,
-) -> ApiResult<()> {
-    let spaces = built_in("", "namespaces").expect("namespaces are served");
-    let Some(found) = server.store.get(&StoreKey::new(spaces, "", namespace)) else {
-        return Err(StatusError::not_found(spaces, namespace));
-    };
-    if found.is_deleting() || found.body["status"]["phase"] == "Terminating" {
-        return Err(StatusError::terminating(kind, name, namespace));
-    }
-    Ok(())
+    add_default_tolerations(new);
 }
 
 /// Upstream: Priority, with the two classes that every cluster has.
@@ -120,8 +80,7 @@ fn check_runtime_class(kind: &ResourceKind, name: &str, pod: &Value) -> ApiResul
 
 /// Copies the zone and region labels of its node to a pod. Upstream: PodTopologyLabels.
 pub(crate) fn add_topology_labels(server: &Server, node: &str, pod: &mut Value) {
-    let nodes = built_in("", "nodes").expect("nodes are served");
-    let Some(node) = server.store.get(&StoreKey::new(nodes, "", node)) else { return };
+    let Some(node) = server.store.get(&StoreKey::new(&node::KIND, "", node)) else { return };
     for label in ["topology.kubernetes.io/zone", "topology.kubernetes.io/region"] {
         if let Some(value) = node.body["metadata"]["labels"].get(label) {
             entry(&mut pod["metadata"], "labels")[label] = value.clone();
@@ -129,23 +88,20 @@ pub(crate) fn add_topology_labels(server: &Server, node: &str, pod: &mut Value) 
     }
 }
 
-/// Validating admission of a new object.
+/// Rejects a valid new pod.
 pub(crate) fn validate(
     server: &Server,
     kind: &ResourceKind,
-    namespace: &str,
-    name: &str,
+    (namespace, name): (&str, &str),
     body: &Value,
 ) -> ApiResult<()> {
-    if kind.built_in() != "Pod" {
-        return Ok(());
-    }
     limit_ranger::validate(server, kind, namespace, name, body)?;
     if !body["spec"]["overhead"].is_null() {
         let why = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead";
         return Err(StatusError::forbidden(kind, name, why));
     }
-    match pod_security::restricted(server, namespace, body) {
+    let space = server.store.get(&StoreKey::new(&namespace::KIND, "", namespace));
+    match space.and_then(|space| pod_security::restricted(&space.body["metadata"]["labels"], body)) {
         Some(what) => Err(StatusError::unsupported(what)),
         None => Ok(()),
     }
@@ -173,8 +129,7 @@ fn set_service_account(
     };
     spec["serviceAccountName"] = account.clone().into();
     spec["serviceAccount"] = account.clone().into();
-    let accounts = built_in("", "serviceaccounts").expect("service accounts are served");
-    let Some(found) = server.store.get(&StoreKey::new(accounts, namespace, &account)) else {
+    let Some(found) = server.store.get(&StoreKey::new(&service_account::KIND, namespace, &account)) else {
         let why =
             format!("error looking up service account {namespace}/{account}: serviceaccount \"{account}\" not found");
         return Err(StatusError::forbidden(kind, name, &why));

@@ -1,0 +1,3 @@
+//! The group `apiextensions.k8s.io`.
+
+pub(crate) mod custom_resource_definition;
