@@ -8,7 +8,8 @@
 // struct that JSON flattens, or has a list that is a message of its own. `list=` and `map=` are what
 // OpenAPI calls x-kubernetes-list-type and x-kubernetes-map-type; a list's keys follow a colon.
 // `default=` is a scalar's default, as JSON.
-// `required` and `enum=` are what OpenAPI calls them. After a type's name stands its package, as the
+// `required` and `enum=` are what OpenAPI calls them. `named=` is the Go type of a string, or of the
+// strings of a list. After a type's name stands its package, as the
 // names of OpenAPI have it: `io.k8s.api.` and this, or `io.k8s.apimachinery.pkg.apis.` and this.
 // A type whose name another one has too carries its group before it, `events.Event`, or its group and
 // its version.
@@ -176,6 +177,9 @@ func fields(t reflect.Type, below string) []string {
 		}
 		if values := enum(f.Type); values != "" {
 			line += " enum=" + values
+		}
+		if named := namedString(f.Type); named != "" {
+			line += " named=" + named
 		}
 		lines = append(lines, line)
 	}
@@ -405,6 +409,17 @@ func enum(t reflect.Type) string {
 	values := append([]string{}, found.consts[t.Name()]...)
 	sort.Strings(values)
 	return strings.Join(slices.Compact(values), ",")
+}
+
+// namedString is Go's name of a type of strings, `v1.Protocol`: errors show it.
+func namedString(t reflect.Type) string {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.String || t.PkgPath() == "" {
+		return ""
+	}
+	return t.String()
 }
 
 // shortPackage is `apps.v1`, or `meta.v1`.

@@ -321,16 +321,15 @@ fn quantity(text: &str) -> Result<Value, String> {
     canonical(text).map(Value::String).map_err(str::to_owned)
 }
 
-/// Go's name of a string type, where it is declared with one.
+/// Go's name of the type of a string or of a list of strings.
 fn go_string_type(owner: &str, path: &[&str], go: &str) -> String {
-    const STRING_TYPES: [(&str, &str, &str); 3] = [
-        ("Secret", "type", "v1.SecretType"),
-        ("DeploymentStrategy", "type", "v1.DeploymentStrategyType"),
-        ("PodStatus", "phase", "v1.PodPhase"),
-    ];
     let field = path.last().copied().unwrap_or_default();
-    let found = STRING_TYPES.iter().find(|(of, name, _)| *of == owner && *name == field);
-    found.map_or_else(|| go.to_owned(), |(_, _, name)| (*name).to_owned())
+    let declared = TYPES.index_of(owner).and_then(|type_index| TYPES.get(type_index).fields.get(field));
+    match (declared.and_then(|field| field.named.as_deref()), go) {
+        (Some(named), "string") => named.to_owned(),
+        (Some(named), "[]string") => format!("[]{named}"),
+        _ => go.to_owned(),
+    }
 }
 
 /// Go's name for a value's kind.
@@ -357,10 +356,10 @@ fn type_error(value: &Value, path: &str, owner: &str, go: &str) -> String {
         Value::Object(_) => "object".to_owned(),
     };
     let package = |go: &str| match go {
-        go if bare(go).starts_with(|c: char| c.is_ascii_uppercase()) && !owner.is_empty() => {
-            let package = TYPES.index_of(go).map_or("v1", |type_index| TYPES.get(type_index).package.as_str());
-            format!("{}.{}", bare(package), bare(go))
-        }
+        go if bare(go).starts_with(|c: char| c.is_ascii_uppercase()) && !owner.is_empty() => match TYPES.index_of(go) {
+            Some(type_index) => format!("{}.{}", bare(&TYPES.get(type_index).package), bare(go)),
+            None => go.to_owned(),
+        },
         "bytes" => "[]uint8".to_owned(),
         go => go.to_owned(),
     };

@@ -58,6 +58,8 @@ pub(crate) struct FieldDeclaration {
     /// The default that server-side apply uses if the field is a list key and absent.
     pub(crate) default: Option<Value>,
     pub(crate) openapi: OpenApiHints,
+    /// The name of the Go type of a string or of the strings of a list, such as `v1.Protocol`.
+    pub(crate) named: Option<String>,
 }
 
 /// Attributes of a field that only the OpenAPI schema shows.
@@ -193,6 +195,7 @@ fn read_field(line: &str, names: &BTreeMap<String, usize>) -> (String, FieldDecl
             values: option("enum=").map_or(Vec::new(), |values| values.split(',').map(str::to_owned).collect()),
             strategy: option("patch=").map(str::to_owned),
         },
+        named: option("named=").map(str::to_owned),
     };
     (name.to_owned(), field)
 }

@@ -42,6 +42,7 @@ fn field_of(shape: ValueType, merging: Merging) -> FieldDeclaration {
         number: Vec::new(),
         merging,
         default: None,
+        named: None,
         openapi: OpenApiHints::default(),
     }
 }
