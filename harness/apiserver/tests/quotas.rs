@@ -76,7 +76,7 @@ async fn quota_counts_restored_objects() {
 }
 
 #[rstest]
-#[case::a_kind_that_is_not_served(QUOTAS, quota("a", &json!({"count/roles.rbac.authorization.k8s.io": "1"})), 501)]
+#[case::a_kind_that_is_not_served(QUOTAS, quota("a", &json!({"count/csistoragecapacities.storage.k8s.io": "1"})), 501)]
 #[case::a_kind_that_is_never_there(QUOTAS, quota("a", &json!({"count/persistentvolumeclaims": "1"})), 201)]
 #[case::an_extended_resource(QUOTAS, quota("a", &json!({"requests.example.com/gpu": "1"})), 201)]
 #[case::pod_security("/api/v1/namespaces",

@@ -6,12 +6,12 @@
 
 use crate::registry::strategy::{DefaultStrategy, Strategy};
 use crate::registry::{
-    apiextensions, apps, autoscaling, batch, coordination, core, discovery, events, networking, policy,
+    apiextensions, apps, autoscaling, batch, coordination, core, discovery, events, networking, policy, rbac,
 };
 use crate::types::kinds::{Kinds, ResourceKind, kind};
 
 /// The built-in kinds with their strategies.
-static BUILT_IN: [(&ResourceKind, &dyn Strategy); 25] = [
+static BUILT_IN: [(&ResourceKind, &dyn Strategy); 29] = [
     (&core::namespace::KIND, &core::namespace::NamespaceStrategy),
     (&core::node::KIND, &core::node::NodeStrategy),
     (&core::pod::KIND, &core::pod::PodStrategy),
@@ -35,6 +35,10 @@ static BUILT_IN: [(&ResourceKind, &dyn Strategy); 25] = [
     (&apiextensions::custom_resource_definition::KIND, &apiextensions::custom_resource_definition::DefinitionStrategy),
     (&networking::ingress::KIND, &networking::ingress::IngressStrategy),
     (&networking::ingress_class::KIND, &networking::ingress_class::IngressClassStrategy),
+    (&rbac::role::KIND, &rbac::role::RoleStrategy),
+    (&rbac::role_binding::KIND, &rbac::role_binding::RoleBindingStrategy),
+    (&rbac::cluster_role::KIND, &rbac::cluster_role::ClusterRoleStrategy),
+    (&rbac::cluster_role_binding::KIND, &rbac::cluster_role_binding::ClusterRoleBindingStrategy),
     (&events::event::KIND, &events::event::EventsV1Strategy),
     (&autoscaling::v1::KIND, &autoscaling::v1::AutoscalerV1Strategy),
 ];

@@ -25,6 +25,7 @@ pub(crate) mod kinds;
 pub(crate) mod networking;
 pub(crate) mod policy;
 pub(crate) mod prepare;
+pub(crate) mod rbac;
 pub(crate) mod resource_list;
 pub(crate) mod restore;
 pub(crate) mod state;

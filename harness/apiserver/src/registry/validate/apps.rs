@@ -86,7 +86,7 @@ pub(crate) fn selector_text(selector: &Value) -> String {
 }
 
 /// Whether upstream can convert a label selector.
-fn is_selector(selector: &Value) -> bool {
+pub(crate) fn is_selector(selector: &Value) -> bool {
     let key = |key: &str| names::key(key).is_empty();
     let label = |value: &Value| names::label_value(value.as_str().unwrap_or_default()).is_empty();
     let labels = selector["matchLabels"].as_object().into_iter().flatten();
