@@ -49,6 +49,7 @@ struct Step {
 #[case::requests("requests")]
 #[case::namespaces("namespaces")]
 #[case::roles("roles")]
+#[case::network_policies("network-policies")]
 #[tokio::test(start_paused = true)]
 async fn matches_recorded_responses(#[case] file: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/recorded/{file}.json"));

@@ -11,7 +11,7 @@ use crate::registry::{
 use crate::types::kinds::{Kinds, ResourceKind, kind};
 
 /// The built-in kinds with their strategies.
-static BUILT_IN: [(&ResourceKind, &dyn Strategy); 29] = [
+static BUILT_IN: [(&ResourceKind, &dyn Strategy); 30] = [
     (&core::namespace::KIND, &core::namespace::NamespaceStrategy),
     (&core::node::KIND, &core::node::NodeStrategy),
     (&core::pod::KIND, &core::pod::PodStrategy),
@@ -39,6 +39,7 @@ static BUILT_IN: [(&ResourceKind, &dyn Strategy); 29] = [
     (&rbac::role_binding::KIND, &rbac::role_binding::RoleBindingStrategy),
     (&rbac::cluster_role::KIND, &rbac::cluster_role::ClusterRoleStrategy),
     (&rbac::cluster_role_binding::KIND, &rbac::cluster_role_binding::ClusterRoleBindingStrategy),
+    (&networking::network_policy::KIND, &networking::network_policy::NetworkPolicyStrategy),
     (&events::event::KIND, &events::event::EventsV1Strategy),
     (&autoscaling::v1::KIND, &autoscaling::v1::AutoscalerV1Strategy),
 ];

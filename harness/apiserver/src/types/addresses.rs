@@ -1,6 +1,6 @@
 //! Formats of network addresses, hosts, email and URIs, as Go's standard library parses them.
 
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::LazyLock;
 
 use crate::types::expressions::{FormatMatch, LazyRegex, expression, matches};
@@ -11,8 +11,8 @@ static LETTERS: LazyRegex = LazyLock::new(|| expression(r"^[a-zA-Z\p{L}]+$"));
 /// An IP address; leading zeros are allowed.
 pub(crate) fn is_ip(text: &str) -> bool {
     match text.find(['.', ':']).map(|at| &text[at..=at]) {
-        Some(".") => is_ipv4(text),
-        Some(_) => is_ipv6(text),
+        Some(".") => ipv4(text).is_some(),
+        Some(_) => ipv6(text).is_some(),
         None => false,
     }
 }
@@ -24,30 +24,34 @@ fn small(text: &str, radix: u32) -> Option<u32> {
     (plain && digits.len() < 7).then(|| u32::from_str_radix(digits, radix).unwrap_or(0))
 }
 
-fn is_ipv4(text: &str) -> bool {
-    let parts: Vec<&str> = text.split('.').collect();
-    parts.len() == 4 && parts.iter().all(|part| small(part, 10).is_some_and(|number| number <= 255))
+fn ipv4(text: &str) -> Option<Ipv4Addr> {
+    let parts: Option<Vec<u8>> = text.split('.').map(|part| small(part, 10)?.try_into().ok()).collect();
+    <[u8; 4]>::try_from(parts?).ok().map(Ipv4Addr::from)
 }
 
-fn is_ipv6(text: &str) -> bool {
+fn ipv6(text: &str) -> Option<Ipv6Addr> {
     // The address without leading zeros, as Rust's parser requires it.
     let plain = text.split(':').map(|part| match part.contains('.') {
-        true if is_ipv4(part) => "1.2.3.4".to_owned(),
-        true => "no address".to_owned(),
-        false if part.is_empty() => String::new(),
-        false => small(part, 16).map_or_else(|| "no address".to_owned(), |number| format!("{number:x}")),
+        true => ipv4(part).map(|address| address.to_string()),
+        false if part.is_empty() => Some(String::new()),
+        false => small(part, 16).map(|number| format!("{number:x}")),
     });
-    plain.collect::<Vec<_>>().join(":").parse::<Ipv6Addr>().is_ok()
+    plain.collect::<Option<Vec<_>>>()?.join(":").parse().ok()
 }
 
 pub(crate) fn is_cidr(text: &str) -> bool {
-    let Some((address, bits)) = text.split_once('/') else { return false };
-    let most = match (is_ipv4(address), is_ipv6(address)) {
-        (true, _) => 32,
-        (_, true) => 128,
-        _ => return false,
+    cidr(text).is_some()
+}
+
+/// The address of a CIDR and its number of bits; leading zeros are allowed. Upstream:
+/// `ParseCIDRSloppy`.
+pub(crate) fn cidr(text: &str) -> Option<(IpAddr, u32)> {
+    let (address, bits) = text.split_once('/')?;
+    let (address, most) = match ipv4(address) {
+        Some(address) => (IpAddr::V4(address), 32),
+        None => (IpAddr::V6(ipv6(address)?), 128),
     };
-    small(bits, 10).is_some_and(|bits| bits <= most)
+    small(bits, 10).filter(|bits| *bits <= most).map(|bits| (address, bits))
 }
 
 /// A MAC address of 6, 8 or 20 bytes.

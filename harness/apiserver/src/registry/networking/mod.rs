@@ -2,3 +2,4 @@
 
 pub(crate) mod ingress;
 pub(crate) mod ingress_class;
+pub(crate) mod network_policy;
