@@ -2,7 +2,7 @@
 //! namespaces, service accounts and quotas where they matter.
 //!
 //! The random parity tests of the `lockstep` crate run without controllers, which quotas and the
-//! deletion of namespaces need.
+//! deletion of namespaces need, and share a cluster, which can have one default PriorityClass only.
 
 use std::path::Path;
 use std::time::Duration;
@@ -50,6 +50,7 @@ struct Step {
 #[case::namespaces("namespaces")]
 #[case::roles("roles")]
 #[case::network_policies("network-policies")]
+#[case::priority_classes("priority-classes")]
 #[tokio::test(start_paused = true)]
 async fn matches_recorded_responses(#[case] file: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/recorded/{file}.json"));

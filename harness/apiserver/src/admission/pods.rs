@@ -9,6 +9,7 @@ use crate::admission::{limit_ranger, pod_security};
 use crate::http::status_error::{ApiResult, StatusError};
 use crate::registry::core::{namespace, node, service_account};
 use crate::registry::defaults::entry;
+use crate::registry::scheduling::priority_class;
 use crate::registry::state::Server;
 use crate::storage::keys::StoreKey;
 use crate::types::kinds::ResourceKind;
@@ -22,7 +23,7 @@ pub(crate) fn admit(
 ) -> ApiResult<()> {
     limit_ranger::admit(server, namespace, pod);
     set_service_account(server, kind, namespace, name, pod)?;
-    set_priority(kind, name, pod)?;
+    set_priority(server, kind, name, pod)?;
     add_default_tolerations(pod);
     check_runtime_class(kind, name, pod)?;
     let node = pod["spec"]["nodeName"].as_str().unwrap_or_default().to_owned();
@@ -42,17 +43,20 @@ pub(crate) fn admit_update(new: &mut Value, old: &Value) {
     add_default_tolerations(new);
 }
 
-/// Upstream: Priority, with the two classes that every cluster has.
-fn set_priority(kind: &ResourceKind, name: &str, body: &mut Value) -> ApiResult<()> {
+/// Upstream: Priority.
+fn set_priority(server: &Server, kind: &ResourceKind, name: &str, body: &mut Value) -> ApiResult<()> {
     const POLICY: &str = "PreemptLowerPriority";
     let forbidden = |why: String| Err(StatusError::forbidden(kind, name, &why));
     let spec = entry(body, "spec");
-    let priority = match spec["priorityClassName"].as_str().unwrap_or_default() {
-        "" => 0,
-        "system-cluster-critical" => 2_000_000_000,
-        "system-node-critical" => 2_000_001_000,
-        class => return forbidden(format!("no PriorityClass with name {class} was found")),
+    let class = match spec["priorityClassName"].as_str().unwrap_or_default() {
+        "" => priority_class::default_class(server),
+        class => match server.store.get(&StoreKey::new(&priority_class::KIND, "", class)) {
+            None => return forbidden(format!("no PriorityClass with name {class} was found")),
+            found => found,
+        },
     };
+    let priority = class.map_or(0, |class| class.body["value"].as_i64().unwrap_or(0));
+    let policy = class.map_or(POLICY, |class| class.body["preemptionPolicy"].as_str().unwrap_or(POLICY));
     let computed = |what: &str, given: &str, computed: &str| {
         format!(
             "the {what} ({given}) must not be provided in pod spec; priority admission controller computed {computed} \
@@ -62,11 +66,14 @@ fn set_priority(kind: &ResourceKind, name: &str, body: &mut Value) -> ApiResult<
     if let Some(given) = spec["priority"].as_i64().filter(|given| *given != priority) {
         return forbidden(computed("integer value of priority", &given.to_string(), &priority.to_string()));
     }
-    if let Some(given) = spec["preemptionPolicy"].as_str().filter(|given| *given != POLICY) {
-        return forbidden(computed("string value of PreemptionPolicy", given, POLICY));
+    if let Some(given) = spec["preemptionPolicy"].as_str().filter(|given| *given != policy) {
+        return forbidden(computed("string value of PreemptionPolicy", given, policy));
+    }
+    if let Some(class) = class {
+        spec["priorityClassName"] = class.meta("name").into();
     }
     spec["priority"] = priority.into();
-    spec["preemptionPolicy"] = POLICY.into();
+    spec["preemptionPolicy"] = policy.into();
     Ok(())
 }
 

@@ -7,11 +7,12 @@
 use crate::registry::strategy::{DefaultStrategy, Strategy};
 use crate::registry::{
     apiextensions, apps, autoscaling, batch, coordination, core, discovery, events, networking, policy, rbac,
+    scheduling,
 };
 use crate::types::kinds::{Kinds, ResourceKind, kind};
 
 /// The built-in kinds with their strategies.
-static BUILT_IN: [(&ResourceKind, &dyn Strategy); 30] = [
+static BUILT_IN: [(&ResourceKind, &dyn Strategy); 31] = [
     (&core::namespace::KIND, &core::namespace::NamespaceStrategy),
     (&core::node::KIND, &core::node::NodeStrategy),
     (&core::pod::KIND, &core::pod::PodStrategy),
@@ -40,6 +41,7 @@ static BUILT_IN: [(&ResourceKind, &dyn Strategy); 30] = [
     (&rbac::cluster_role::KIND, &rbac::cluster_role::ClusterRoleStrategy),
     (&rbac::cluster_role_binding::KIND, &rbac::cluster_role_binding::ClusterRoleBindingStrategy),
     (&networking::network_policy::KIND, &networking::network_policy::NetworkPolicyStrategy),
+    (&scheduling::priority_class::KIND, &scheduling::priority_class::PriorityClassStrategy),
     (&events::event::KIND, &events::event::EventsV1Strategy),
     (&autoscaling::v1::KIND, &autoscaling::v1::AutoscalerV1Strategy),
 ];

@@ -28,6 +28,7 @@ pub(crate) mod prepare;
 pub(crate) mod rbac;
 pub(crate) mod resource_list;
 pub(crate) mod restore;
+pub(crate) mod scheduling;
 pub(crate) mod state;
 pub(crate) mod strategy;
 pub(crate) mod validate;

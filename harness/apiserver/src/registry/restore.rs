@@ -12,6 +12,7 @@ use crate::registry::conversion;
 use crate::registry::custom::kinds_of;
 use crate::registry::decode::{decode_as, untyped};
 use crate::registry::field_ownership::take_managed_fields;
+use crate::registry::scheduling::priority_class::SYSTEM_CLASSES;
 use crate::registry::state::{RecountProgress, Server};
 use crate::rng::SeededRng;
 use crate::storage::error::StorageError;
@@ -73,7 +74,7 @@ impl Kinds {
 }
 
 impl Server {
-    /// A cluster with these objects and its initial namespaces.
+    /// A cluster with these objects and the objects that every cluster has.
     pub(crate) fn new(seed: u64, now: Timestamp, mut objects: Vec<RestoreEntry>) -> Self {
         let mut server = Self {
             store: Store::default(),
@@ -98,23 +99,33 @@ impl Server {
         server.establish(now);
         // Earlier history is unknown.
         server.store.forget(server.store.version());
-        // An existing namespace is not changed.
         for name in ["default", "kube-system", "kube-public", "kube-node-lease"] {
-            let body = json!({"metadata": {"name": name}}).to_string();
-            let request = ApiRequest {
-                method: Method::POST,
-                path: "/api/v1/namespaces".to_owned(),
-                query: BTreeMap::new(),
-                content_type: "application/json".to_owned(),
-                accept: String::new(),
-                user_agent: "kube-apiserver/v1.36".to_owned(),
-                body: body.into(),
-                yaml_body: None,
-                managed_fields: ManagedFieldsPolicy::Include,
-            };
-            server.respond(&request, now);
+            server.create_initially("/api/v1/namespaces", &json!({"metadata": {"name": name}}), now);
         }
+        // The random names of a test do not depend on these.
+        let rng = std::mem::replace(&mut server.rng, SeededRng::new(!seed));
+        for (name, value, description) in SYSTEM_CLASSES {
+            let class = json!({"metadata": {"name": name}, "value": value, "description": description});
+            server.create_initially("/apis/scheduling.k8s.io/v1/priorityclasses", &class, now);
+        }
+        server.rng = rng;
         server
+    }
+
+    /// Creates an object that every cluster has; an existing one is not changed.
+    fn create_initially(&mut self, path: &str, object: &Value, now: Timestamp) {
+        let request = ApiRequest {
+            method: Method::POST,
+            path: path.to_owned(),
+            query: BTreeMap::new(),
+            content_type: "application/json".to_owned(),
+            accept: String::new(),
+            user_agent: "kube-apiserver/v1.36".to_owned(),
+            body: object.to_string().into(),
+            yaml_body: None,
+            managed_fields: ManagedFieldsPolicy::Include,
+        };
+        self.respond(&request, now);
     }
 
     /// Stores an object unchanged.

@@ -131,18 +131,25 @@ pub(crate) trait Strategy: Sync {
     ///
     /// # Errors
     /// The error of the plugin that rejects the object.
-    fn admit(&self, _: &mut Server, _namespace: &str, _name: &str, _new: &mut Value) -> ApiResult<()> {
+    fn admit(&self, _: &mut Server, _namespace_and_name: (&str, &str), _new: &mut Value) -> ApiResult<()> {
         Ok(())
     }
 
     /// Changes an update before validation, as upstream's admission plugins do.
     fn admit_update(&self, _new: &mut Value, _old: &Value) {}
 
-    /// Rejects a valid new object, as upstream's validating admission plugins do.
+    /// Rejects a valid object, as upstream's validating admission plugins do; `old` is the object
+    /// before an update.
     ///
     /// # Errors
     /// The error of the plugin that rejects the object.
-    fn validate_admission(&self, _: &Server, _namespace: &str, _name: &str, _new: &Value) -> ApiResult<()> {
+    fn validate_admission(
+        &self,
+        _: &Server,
+        _namespace_and_name: (&str, &str),
+        _new: &Value,
+        _old: Option<&Value>,
+    ) -> ApiResult<()> {
         Ok(())
     }
 

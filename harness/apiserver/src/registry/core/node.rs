@@ -45,7 +45,7 @@ impl Strategy for NodeStrategy {
     }
 
     // No kubelet reports that the node is ready, so it keeps the taint of TaintNodesByCondition.
-    fn admit(&self, _: &mut Server, _: &str, _: &str, node: &mut Value) -> ApiResult<()> {
+    fn admit(&self, _: &mut Server, _: (&str, &str), node: &mut Value) -> ApiResult<()> {
         let spec = entry(node, "spec");
         let taint = json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"});
         let mut taints = spec["taints"].as_array().cloned().unwrap_or_default();

@@ -75,16 +75,22 @@ impl Strategy for PodStrategy {
         QuotaEvaluator::Pods
     }
 
-    fn admit(&self, server: &mut Server, namespace: &str, name: &str, new: &mut Value) -> ApiResult<()> {
-        admission::admit(server, &KIND, (namespace, name), new)
+    fn admit(&self, server: &mut Server, namespace_and_name: (&str, &str), new: &mut Value) -> ApiResult<()> {
+        admission::admit(server, &KIND, namespace_and_name, new)
     }
 
     fn admit_update(&self, new: &mut Value, old: &Value) {
         admission::admit_update(new, old);
     }
 
-    fn validate_admission(&self, server: &Server, namespace: &str, name: &str, new: &Value) -> ApiResult<()> {
-        admission::validate(server, &KIND, (namespace, name), new)
+    fn validate_admission(
+        &self,
+        server: &Server,
+        namespace_and_name: (&str, &str),
+        new: &Value,
+        old: Option<&Value>,
+    ) -> ApiResult<()> {
+        if old.is_some() { Ok(()) } else { admission::validate(server, &KIND, namespace_and_name, new) }
     }
 
     fn prepare_for_create(&self, pod: &mut Value) {

@@ -69,7 +69,7 @@ impl Server {
         if kind.namespaced {
             namespace_lifecycle::check(self, kind, &namespace, admission_name)?;
         }
-        strategy.admit(self, &namespace, admission_name, &mut body)?;
+        strategy.admit(self, (&namespace, admission_name), &mut body)?;
         let mut name = name.clone();
         if name.is_empty() && strategy.generates_missing_name() {
             name = self.rng.uid();
@@ -114,7 +114,7 @@ impl Server {
             return Err(StatusError::unsupported(what));
         }
         self.warnings.extend(strategy.warnings(&body, None));
-        strategy.validate_admission(self, &namespace, &name, &body)?;
+        strategy.validate_admission(self, (&namespace, &name), &body, None)?;
         let charge =
             quota::QuotaRequest { kind, namespace: &namespace, name: &name, new: &body, old: None, now: request.now };
         quota::admit(self, &charge)?;
@@ -352,6 +352,7 @@ impl Server {
         }
         if !status {
             self.warnings.extend(strategy.warnings(&validated, Some(before)));
+            strategy.validate_admission(self, (old.meta("namespace"), name), &validated, Some(before))?;
             let (namespace, old) = (old.meta("namespace"), Some(before));
             quota::admit(self, &quota::QuotaRequest { kind, namespace, name, new: &validated, old, now: request.now })?;
         }
