@@ -35,10 +35,17 @@
 //! It serves Namespaces, Nodes, Pods, Events, ConfigMaps, Secrets, ServiceAccounts, ResourceQuotas,
 //! Services and LimitRanges of `v1`, Deployments, ReplicaSets, StatefulSets and DaemonSets of
 //! `apps/v1`, Jobs and CronJobs of `batch/v1`, Leases of `coordination.k8s.io/v1`, EndpointSlices
-//! of `discovery.k8s.io/v1`, PodDisruptionBudgets of `policy/v1`, Ingresses and IngressClasses
-//! (without effect) of `networking.k8s.io/v1` and HorizontalPodAutoscalers of `autoscaling/v2` and
-//! `autoscaling/v1`; the Events of `v1` also as those of `events.k8s.io/v1`. It serves them in
-//! JSON, YAML and protobuf and as tables, with `managedFields` and server-side apply.
+//! of `discovery.k8s.io/v1`, PodDisruptionBudgets of `policy/v1`, Ingresses, IngressClasses and
+//! NetworkPolicies of `networking.k8s.io/v1`, Roles, RoleBindings, ClusterRoles and
+//! ClusterRoleBindings of `rbac.authorization.k8s.io/v1`, PriorityClasses of
+//! `scheduling.k8s.io/v1` and HorizontalPodAutoscalers of `autoscaling/v2` and `autoscaling/v1`;
+//! the Events of `v1` also as those of `events.k8s.io/v1`. It serves them in JSON, YAML and protobuf
+//! and as tables, with `managedFields` and server-side apply.
+//!
+//! IngressClasses, NetworkPolicies, roles and their bindings are stored and validated, and have no
+//! effect: every client may do everything. Upstream's default roles and bindings do not exist. A
+//! PriorityClass sets the priority of the pods that name it, and nothing else.
+//!
 //! CustomResourceDefinitions of `apiextensions.k8s.io/v1` add custom resources, in JSON and YAML:
 //! those are pruned, defaulted and validated by their structural schema, whose rules in CEL are not
 //! evaluated. It does not support conversion webhooks, authentication and authorization.
