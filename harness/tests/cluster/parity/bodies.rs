@@ -20,7 +20,7 @@ const fn kind(kind: &'static str, plural: &'static str, version: &'static str, p
 }
 
 /// All kinds under test.
-pub(crate) const KINDS: [Kind; 24] = [
+pub(crate) const KINDS: [Kind; 31] = [
     kind("Deployment", "deployments", "apps/v1", (true, true)),
     kind("ReplicaSet", "replicasets", "apps/v1", (true, true)),
     kind("Pod", "pods", "v1", (true, false)),
@@ -45,7 +45,17 @@ pub(crate) const KINDS: [Kind; 24] = [
     kind("Ingress", "ingresses", "networking.k8s.io/v1", (true, false)),
     kind("Event", "events", "events.k8s.io/v1", (false, false)),
     kind("HorizontalPodAutoscaler", "horizontalpodautoscalers", "autoscaling/v1", (true, false)),
+    Kind { namespaced: false, ..kind("IngressClass", "ingressclasses", "networking.k8s.io/v1", (false, false)) },
+    kind("Role", "roles", RBAC, (false, false)),
+    kind("RoleBinding", "rolebindings", RBAC, (false, false)),
+    Kind { namespaced: false, ..kind("ClusterRole", "clusterroles", RBAC, (false, false)) },
+    Kind { namespaced: false, ..kind("ClusterRoleBinding", "clusterrolebindings", RBAC, (false, false)) },
+    kind("NetworkPolicy", "networkpolicies", "networking.k8s.io/v1", (false, false)),
+    Kind { namespaced: false, ..kind("PriorityClass", "priorityclasses", "scheduling.k8s.io/v1", (false, false)) },
 ];
+
+/// The version of roles and bindings.
+pub(crate) const RBAC: &str = "rbac.authorization.k8s.io/v1";
 
 impl Kind {
     /// The path of its collection.
@@ -355,9 +365,79 @@ pub(crate) fn object(kind: &Kind, name: &str, rng: &mut Rng) -> Value {
             }
         }
         "Node" if rng.percent(30) => body["spec"] = json!({"unschedulable": true}),
+        "IngressClass" => {
+            body["spec"] = rng.one(&[
+                json!({"controller": "example.com/a"}),
+                json!({"controller": "example.com/a/b", "parameters": {"kind": "Config", "name": "x"}}),
+                json!({"controller": "example.com/a", "parameters": {"apiGroup": "example.com", "kind": "Config",
+                    "name": "x", "scope": "Namespace", "namespace": "default"}}),
+            ]);
+            if rng.percent(20) {
+                body["metadata"]["annotations"] = json!({"ingressclass.kubernetes.io/is-default-class": "true"});
+            }
+        }
+        "Role" => body["rules"] = policy_rules(rng),
+        "ClusterRole" => {
+            body["rules"] = rng
+                .one(&[policy_rules(rng), json!([{"verbs": ["get"], "nonResourceURLs": ["/healthz", "/metrics/*"]}])]);
+            if rng.percent(25) {
+                body["aggregationRule"] = json!({"clusterRoleSelectors": [{"matchLabels": {"aggregate": app}},
+                    {"matchExpressions": [{"key": "tier", "operator": "Exists"}]}]});
+            }
+        }
+        "RoleBinding" | "ClusterRoleBinding" => {
+            body["roleRef"] =
+                json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": rng.one(&["a", "x:y"])});
+            if kind.namespaced && rng.percent(50) {
+                body["roleRef"] = json!({"kind": "Role", "name": "a"});
+            }
+            if rng.percent(80) {
+                body["subjects"] = rng.one(&[
+                    json!([{"kind": "ServiceAccount", "name": "a", "namespace": "default"}]),
+                    json!([{"kind": "User", "name": "jane"}, {"kind": "Group", "name": "team a"}]),
+                    json!([{"kind": "User", "name": "x@example.com", "apiGroup": "rbac.authorization.k8s.io"},
+                        {"kind": "ServiceAccount", "name": "b", "namespace": "$NS"}]),
+                    json!([]),
+                ]);
+            }
+        }
+        "NetworkPolicy" => {
+            body["spec"] = rng.one(&[
+                json!({"podSelector": {}}),
+                json!({"podSelector": {"matchLabels": {"app": app}}, "policyTypes": ["Egress"]}),
+                json!({"podSelector": {"matchExpressions": [{"key": "app", "operator": "In", "values": [app]}]}, "egress": [{}]}),
+                json!({"podSelector": {}, "ingress": [{"from": [{"podSelector": {}}, {"namespaceSelector": {"matchLabels": {"a": "b"}},
+                    "podSelector": {"matchLabels": {"app": app}}}], "ports": [{"port": 80}, {"port": "web", "protocol": "UDP"}, {}]}]}),
+                json!({"podSelector": {}, "ingress": [{"from": [{"ipBlock": {"cidr": "10.0.0.0/8", "except": ["10.1.0.0/16"]}}]}],
+                    "egress": [{"to": [{"ipBlock": {"cidr": "2001:DB8::/32", "except": ["2001:db8:1::/48"]}}],
+                        "ports": [{"port": 1000, "endPort": 2000, "protocol": "SCTP"}]}]}),
+                json!({"podSelector": {}, "policyTypes": ["Ingress", "Egress"], "ingress": [], "egress": []}),
+            ]);
+        }
+        // Only one class can be the default of a cluster, which sequences share.
+        "PriorityClass" => {
+            body["value"] = rng.one(&[0, 7, -5, 1_000_000_000]).into();
+            if rng.percent(40) {
+                body["preemptionPolicy"] = rng.one(&["Never", "PreemptLowerPriority"]).into();
+            }
+            if rng.percent(30) {
+                body["description"] = "some".into();
+            }
+        }
         _ => {}
     }
     body
+}
+
+/// The rules of a role.
+fn policy_rules(rng: &mut Rng) -> Value {
+    rng.one(&[
+        json!([{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]}]),
+        json!([{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}, {"apiGroups": ["apps"], "resources": ["deployments/scale"],
+            "resourceNames": ["a"], "verbs": ["update"]}]),
+        json!([]),
+        json!(null),
+    ])
 }
 
 /// A metric of an autoscaling/v2 HorizontalPodAutoscaler.
@@ -936,6 +1016,93 @@ pub(crate) fn mutation(kind: &Kind, rng: &mut Rng) -> (String, Value) {
                 return (path.to_owned(), value);
             }
         }
+        "IngressClass" => all.extend([
+            ("/spec", json!({})),
+            ("/spec/controller", json!("example.com")),
+            ("/spec/controller", json!("Bad/x y")),
+            ("/spec/controller", json!("example.com/other")),
+            ("/spec/parameters", json!({"kind": "", "name": ""})),
+            ("/spec/parameters", json!({"apiGroup": "Bad!", "kind": "a/b", "name": "c%d"})),
+            ("/spec/parameters", json!({"kind": "a", "name": "b", "scope": "Odd"})),
+            ("/spec/parameters", json!({"kind": "a", "name": "b", "scope": "Namespace"})),
+            ("/spec/parameters", json!({"kind": "a", "name": "b", "namespace": "c"})),
+        ]),
+        "Role" | "ClusterRole" => all.extend([
+            ("/metadata/name", json!("with:colon")),
+            ("/metadata/name", json!("a/b")),
+            ("/rules", json!([{}])),
+            ("/rules", json!([{"verbs": ["get"]}])),
+            ("/rules", json!([{"verbs": [], "apiGroups": [""], "resources": ["pods"]}])),
+            ("/rules", json!([{"verbs": ["get"], "apiGroups": [""]}])),
+            ("/rules", json!([{"verbs": ["get"], "nonResourceURLs": ["/healthz"]}])),
+            ("/rules", json!([{"verbs": ["get"], "nonResourceURLs": ["/a", "/b"], "resourceNames": ["x"]}])),
+            ("/rules", json!([{"nonResourceURLs": ["/a"], "apiGroups": [""], "resources": ["pods"]}])),
+            ("/rules", json!("all")),
+            ("/rules", json!([{"verbs": "get"}])),
+            ("/rules", json!([{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"], "odd": 1}])),
+            ("/aggregationRule", json!({})),
+            ("/aggregationRule", json!({"clusterRoleSelectors": []})),
+            ("/aggregationRule", json!({"clusterRoleSelectors": [{"matchLabels": {"a b": "c"}}]})),
+            (
+                "/aggregationRule",
+                json!({"clusterRoleSelectors": [{}, {"matchExpressions": [{"key": "a", "operator": "Like"}]}]}),
+            ),
+        ]),
+        "RoleBinding" | "ClusterRoleBinding" => all.extend([
+            ("/metadata/name", json!("with:colon")),
+            ("/roleRef", json!(null)),
+            ("/roleRef", json!({"kind": "Odd", "name": "a", "apiGroup": "odd"})),
+            ("/roleRef", json!({"kind": "ClusterRole", "name": "other"})),
+            ("/roleRef", json!({"kind": "Role", "name": "a/b"})),
+            ("/roleRef", json!({"kind": "Role", "name": "%"})),
+            ("/roleRef/name", json!("")),
+            ("/roleRef/kind", json!("")),
+            ("/subjects", json!([{}])),
+            ("/subjects", json!([{"kind": "Odd", "name": "a"}])),
+            ("/subjects", json!([{"kind": "ServiceAccount", "name": "a"}])),
+            ("/subjects", json!([{"kind": "ServiceAccount", "name": "Bad!", "namespace": "a"}])),
+            ("/subjects", json!([{"kind": "ServiceAccount", "name": "", "namespace": "Bad!", "apiGroup": "odd"}])),
+            ("/subjects", json!([{"kind": "User", "name": ""}])),
+            ("/subjects", json!([{"kind": "Group", "name": "a", "apiGroup": "odd"}])),
+            ("/subjects", json!({"kind": "User"})),
+        ]),
+        "NetworkPolicy" => all.extend([
+            ("/spec", json!(null)),
+            ("/spec", json!({})),
+            ("/spec/podSelector", json!({"matchLabels": {"a b": "not valid!"}})),
+            ("/spec/podSelector", json!({"matchExpressions": [{"key": "a", "operator": "In"}]})),
+            ("/spec/policyTypes", json!([])),
+            ("/spec/policyTypes", json!(["Odd"])),
+            ("/spec/policyTypes", json!(["Ingress", "Egress", "Ingress"])),
+            ("/spec/ingress", json!([{"ports": [{"port": 0}, {"port": 70000, "endPort": 5}]}])),
+            ("/spec/ingress", json!([{"ports": [{"port": "Bad_"}, {"port": "web", "endPort": 90}]}])),
+            ("/spec/ingress", json!([{"ports": [{"endPort": 90}, {"port": 80, "endPort": 70000}, {"protocol": "IP"}]}])),
+            ("/spec/ingress", json!([{"from": [{}]}])),
+            ("/spec/ingress", json!([{"from": [{"ipBlock": {}}]}])),
+            ("/spec/ingress", json!([{"from": [{"podSelector": {}, "ipBlock": {"cidr": "10.0.0.0/8"}}]}])),
+            ("/spec/ingress", json!([{"from": [{"namespaceSelector": {"matchLabels": {"x": "not valid!"}}}]}])),
+            ("/spec/egress", json!([{"to": [{"ipBlock": {"cidr": "x"}}, {"ipBlock": {"cidr": "10.0.0.1/8"}}]}])),
+            ("/spec/egress", json!([{"to": [{"ipBlock": {"cidr": "010.0.0.0/8", "except": ["10.0.0.0/08", ""]}}]}])),
+            ("/spec/egress", json!([{"to": [{"ipBlock": {"cidr": "::ffff:10.0.0.0/104", "except": ["10.0.0.0/9"]}}]}])),
+            ("/spec/egress", json!([{"to": [{"ipBlock": {"cidr": "10.0.0.0/8", "except": ["10.0.0.0/8", "11.0.0.0/9", "x"]}}]}])),
+            ("/spec/egress", json!([{"to": [{"ipBlock": {"cidr": "2001:0db8::/32", "except": ["2001:DB8:1::1/48"]}}]}])),
+            ("/spec/egress", json!([{"ports": [{"port": "x", "odd": 1}]}])),
+        ]),
+        "PriorityClass" => all.extend([
+            ("/metadata/name", json!("system-critical")),
+            ("/value", json!(1_000_000_001)),
+            ("/value", json!(3_000_000_000_u64)),
+            ("/value", json!("high")),
+            ("/value", json!(null)),
+            ("/value", json!(8)),
+            ("/preemptionPolicy", json!("")),
+            ("/preemptionPolicy", json!("Odd")),
+            ("/preemptionPolicy", json!("Never")),
+            ("/globalDefault", json!("yes")),
+            ("/globalDefault", json!(false)),
+            ("/description", json!(5)),
+            ("/description", json!("other")),
+        ]),
         "Node" => all.extend([
             ("/spec/taints", json!([{"key": "k", "effect": "Now"}])),
             ("/spec/taints", json!([{"key": "", "effect": "NoSchedule"}])),

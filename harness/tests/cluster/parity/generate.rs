@@ -579,6 +579,28 @@ fn merge(kind: &Kind, rng: &mut Rng, strategic: bool) -> Value {
             json!({"spec": {"rules": [{"host": "new.example.com"}]}}),
             json!({"spec": {"rules": null, "defaultBackend": null}}),
         ]),
+        "Role" | "ClusterRole" => patches.extend([
+            json!({"rules": [{"verbs": ["watch"], "apiGroups": [""], "resources": ["secrets"]}]}),
+            json!({"rules": null}),
+        ]),
+        "RoleBinding" | "ClusterRoleBinding" => patches.extend([
+            json!({"subjects": [{"kind": "User", "name": "joe"}]}),
+            json!({"subjects": null}),
+            json!({"roleRef": {"name": "other"}}),
+        ]),
+        "NetworkPolicy" => patches.extend([
+            json!({"spec": {"ingress": [{"ports": [{"port": 443}]}]}}),
+            json!({"spec": {"policyTypes": ["Egress"], "egress": null}}),
+            json!({"spec": {"podSelector": {"matchLabels": {"app": "z"}}}}),
+        ]),
+        "PriorityClass" => {
+            patches.extend([json!({"value": 8}), json!({"description": "else"}), json!({"preemptionPolicy": null})])
+        }
+        "IngressClass" => patches.extend([
+            json!({"spec": {"controller": "example.com/else"}}),
+            json!({"spec": {"parameters": null}}),
+            json!({"spec": {"parameters": {"kind": "Config", "name": "y"}}}),
+        ]),
         "Event" => {
             patches.extend([json!({"count": 2, "lastTimestamp": "1999-01-02T00:00:00Z"}), json!({"message": "else"})]);
         }

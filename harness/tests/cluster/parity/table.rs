@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::bodies::KINDS;
+use super::bodies::{KINDS, RBAC};
 use super::step::{Answer, Step};
 use super::unsupported::UNSUPPORTED_VERBS;
 
@@ -100,7 +100,7 @@ impl Table {
                     // A PUT creates these.
                     let made = matches!(verb, "replace" | "dry-replace")
                         && *outcome == "NotFound"
-                        && matches!(kind.kind, "Event" | "Lease" | "Service" | "LimitRange");
+                        && (kind.version == RBAC || matches!(kind.kind, "Event" | "Lease" | "Service" | "LimitRange"));
                     // So does a PUT of a Service's status, which the simulated server does not
                     // support.
                     let made = made || (verb, kind.kind, *outcome) == ("replace-status", "Service", "NotFound");
