@@ -18,7 +18,7 @@ import (
 	"lockstep/virtual/fakeapi"
 )
 
-// upstreamProgram is a kube-controller-manager-virtual that scripts/upstream-virtual has built.
+// upstreamProgram is a kube-controller-manager-virtual that scripts/fetch virtual has built.
 const upstreamProgram = "KUBE_CONTROLLER_MANAGER_VIRTUAL"
 
 // outside starts upstream's program, which ends with this exit code, and is the other end of its socket.
@@ -26,7 +26,7 @@ func outside(t testing.TB, exit int) (*virtual.Conn, virtual.Hello) {
 	t.Helper()
 	path := os.Getenv(upstreamProgram)
 	if path == "" {
-		t.Skipf("set %s to a program that scripts/upstream-virtual has built", upstreamProgram)
+		t.Skipf("set %s to a program that scripts/fetch virtual has built", upstreamProgram)
 	}
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -1,5 +1,5 @@
-//! Benchmarks that need upstream's programs. `scripts/control-plane` finds or builds them, and
-//! `scripts/upstream-virtual` the one of [`virtual_upstream`].
+//! Benchmarks that need upstream's programs. `scripts/fetch control-plane` finds or builds them,
+//! and `scripts/fetch virtual` the one of [`virtual_upstream`].
 //!
 //! ```text
 //! cargo bench --package lockstep --bench upstream                   # all, which takes long

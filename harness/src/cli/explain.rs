@@ -37,7 +37,7 @@ pub(super) struct Arguments {
     /// [without SUBJECT: upstream].
     ///
     /// Plays on the simulated cluster; `upstream` and `upstream:VERSION` run in virtual time where
-    /// `scripts/upstream-virtual` has built them.
+    /// `scripts/fetch virtual` has built them.
     #[arg(long, value_name = "SUBJECT", num_args = 0..=1, default_missing_value = "upstream")]
     #[arg(conflicts_with_all = ["on", "by", "svg"], require_equals = true)]
     live: Option<String>,

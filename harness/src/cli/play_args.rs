@@ -81,7 +81,7 @@ pub(super) struct PlayArgs {
     ///
     /// `simulated`: this project's ReplicaSet controller (and Deployment controller, where the
     /// subject has another) and the simulated server's garbage collector. `upstream`:
-    /// kube-controller-manager's own, in virtual time, once `scripts/upstream-virtual` has built
+    /// kube-controller-manager's own, in virtual time, once `scripts/fetch virtual` has built
     /// them; the subject is then `ours` or `upstream`.
     #[arg(help_heading = "Playing", long, default_value_t, value_name = "CONTROLLERS")]
     cluster_controllers: ClusterControllers,

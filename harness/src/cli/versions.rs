@@ -48,7 +48,7 @@ pub(super) struct Arguments {
     selection: CaseSelection,
     /// The versions, such as v1.33.13,v1.36.3 [default: all that are built].
     ///
-    /// `scripts/upstream-virtual VERSION` builds one.
+    /// `scripts/fetch virtual VERSION` builds one.
     #[arg(help_heading = "Subject", long, value_name = "VERSIONS", value_delimiter = ',')]
     upstream: Vec<String>,
     /// Play each case this many times on each version, each time with another seed.
@@ -157,8 +157,8 @@ fn parse_versions(versions_arg: &[String]) -> Result<Vec<String>, CliError> {
     }
     if let [] | [_] = versions.as_slice() {
         let (count, how) = match (versions.first(), versions_arg.is_empty()) {
-            (None, _) => ("none is".to_owned(), "`scripts/upstream-virtual VERSION` builds one"),
-            (Some(one), true) => (format!("only {one} is"), "`scripts/upstream-virtual VERSION` builds another"),
+            (None, _) => ("none is".to_owned(), "`scripts/fetch virtual VERSION` builds one"),
+            (Some(one), true) => (format!("only {one} is"), "`scripts/fetch virtual VERSION` builds another"),
             (Some(one), false) => (format!("only {one} is"), "name another in --upstream"),
         };
         let what = if versions_arg.is_empty() { "built" } else { "named" };
@@ -367,7 +367,7 @@ mod tests {
         assert!(refused(&["1.36", "v1.36.3"]).contains("'1.36' is not a version such as v1.36.3"));
         assert!(refused(&["v1.36.3", "v1.29.15", "v1.36.3"]).contains("v1.36.3 is named twice"));
         let missing = refused(&["v1.2.3", "v1.2.4"]);
-        assert!(missing.contains("`scripts/upstream-virtual v1.2.3` builds it"), "{missing}");
+        assert!(missing.contains("`scripts/fetch virtual v1.2.3` builds it"), "{missing}");
     }
 
     #[test]

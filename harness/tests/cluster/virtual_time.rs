@@ -128,7 +128,7 @@ fn other_protocol() -> Outcome {
 
 fn missing() -> Outcome {
     let message = available(Some("v1.2.3")).err().map(|error| error.to_string()).unwrap_or_default();
-    check(message.contains("`scripts/upstream-virtual v1.2.3` builds it"), message)
+    check(message.contains("`scripts/fetch virtual v1.2.3` builds it"), message)
 }
 
 /// Each play runs twice and compares every request and response with its body.

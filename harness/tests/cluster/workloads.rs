@@ -1,4 +1,4 @@
-//! Other workload kinds: Argo Rollouts, where `scripts/argo-rollouts` has built its controller.
+//! Other workload kinds: Argo Rollouts, where `scripts/fetch argo-rollouts` has built its controller.
 //! Cases run on Rollouts, and the differences are those in docs/argo-rollouts.md.
 //!
 //! `cases/rolling/rollout-of-argo` names its kind; its golden timeline is a Deployment's, recorded
@@ -23,7 +23,7 @@ const PROGRAM: &str = "rollouts-controller";
 pub(crate) fn trials() -> Vec<Trial> {
     let program = controller();
     if program.is_none() {
-        eprintln!("{PROGRAM} is not built: scripts/argo-rollouts builds it; its trials are ignored");
+        eprintln!("{PROGRAM} is not built: scripts/fetch argo-rollouts builds it; its trials are ignored");
     }
     let no_control_plane = cluster::available(cluster::DEFAULT_VERSION).is_err();
     let trial = |cluster: &'static str, name: &str, selection: Selection<'static>| {

@@ -532,7 +532,7 @@ fn search_does_not_build_upstream() {
     let (stdout, stderr, code) = search(&[]);
     assert_eq!((stdout.as_str(), code), ("no difference in 2 programs\n", Some(0)), "{stderr}");
     assert!(
-        stderr.starts_with("the invariants alone are checked: ") && stderr.contains("scripts/upstream-virtual"),
+        stderr.starts_with("the invariants alone are checked: ") && stderr.contains("scripts/fetch virtual"),
         "{stderr}"
     );
     assert_eq!(search(&["--against", "none"]), (stdout, String::new(), Some(0)));

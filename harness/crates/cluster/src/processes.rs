@@ -5,7 +5,7 @@
 //! the running cluster. Which controllers the controller manager runs is known, as the harness
 //! wrote its command line.
 //!
-//! `scripts/control-plane` finds, downloads or builds the programs. The script is embedded in this
+//! `scripts/fetch` finds, downloads or builds the programs. The script is embedded in this
 //! executable.
 
 use std::collections::BTreeMap;
@@ -167,7 +167,7 @@ fn free_ports<const N: usize>() -> Result<[u16; N], ClusterError> {
     Ok(ports)
 }
 
-const SCRIPT: &str = include_str!("../control-plane");
+const SCRIPT: &str = include_str!("../fetch");
 
 /// The programs of a control plane.
 const PROGRAMS: [&str; 3] = ["kube-apiserver", "kube-controller-manager", "etcd"];
@@ -191,20 +191,20 @@ impl Binaries {
 /// Finds the programs of this version, or builds them, which may take minutes the first time.
 /// Progress is printed on standard error.
 pub fn obtain_binaries(version: &str) -> Result<Binaries, ClusterError> {
-    let folder = programs_dir(&[version], version)?;
+    let folder = programs_dir("control-plane", version)?;
     Ok(Binaries { folder, version: version.to_owned() })
 }
 
 /// Like [`obtain_binaries`], for the controller manager only: many versions need only that, and of
 /// old versions only that is available.
 pub fn obtain_controller_manager(version: &str) -> Result<PathBuf, ClusterError> {
-    Ok(programs_dir(&["--controller-manager", version], version)?.join("kube-controller-manager"))
+    Ok(programs_dir("controller-manager", version)?.join("kube-controller-manager"))
 }
 
-fn programs_dir(arguments: &[&str], version: &str) -> Result<PathBuf, ClusterError> {
+fn programs_dir(programs: &str, version: &str) -> Result<PathBuf, ClusterError> {
     let failed = |why: String| ClusterError::Binaries { version: version.to_owned(), why };
     let mut script = Command::new("bash");
-    script.args(["-c", SCRIPT, "control-plane"]).args(arguments).stdin(Stdio::null()).stderr(Stdio::inherit());
+    script.args(["-c", SCRIPT, "fetch", programs, version]).stdin(Stdio::null()).stderr(Stdio::inherit());
     let output = interrupt::output(&mut script)
         .map_err(|error| failed(format!("bash, which looks for them, does not start ({error})")))?;
     let folder = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());

@@ -173,6 +173,6 @@ mod tests {
         assert_eq!(check("simulated"), None);
         assert!(check("upstream:newest").is_some_and(|why| why.contains("unknown cluster controllers")));
         let not_built = check("upstream:v1.2.3").unwrap_or_default();
-        assert!(not_built.contains("`scripts/upstream-virtual v1.2.3` builds it"), "{not_built}");
+        assert!(not_built.contains("`scripts/fetch virtual v1.2.3` builds it"), "{not_built}");
     }
 }

@@ -137,7 +137,7 @@ pub enum SubjectError {
     Outside(String),
     /// The program with upstream's controllers in virtual time is not built.
     #[error(
-        "kube-controller-manager-virtual {0} is not built; `scripts/upstream-virtual {0}` builds it, which takes minutes, once"
+        "kube-controller-manager-virtual {0} is not built; `scripts/fetch virtual {0}` builds it, which takes minutes, once"
     )]
     NotBuilt(String),
     /// The cluster's controllers on the command line are not valid.

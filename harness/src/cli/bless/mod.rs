@@ -63,7 +63,7 @@ pub(super) struct Arguments {
     check: bool,
     /// Bless nothing; write what upstream does on the simulated cluster to CASE.preview.
     ///
-    /// In a tenth of a second a case, where `scripts/upstream-virtual` has built upstream for
+    /// In a tenth of a second a case, where `scripts/fetch virtual` has built upstream for
     /// virtual time. A preview counts as unblessed.
     #[arg(help_heading = "Output", long, conflicts_with = "check")]
     preview: bool,

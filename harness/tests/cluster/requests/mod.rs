@@ -8,7 +8,7 @@
 //! often. These are counted; the last writes of each step must still be equal ([`compare`]).
 //!
 //! ```text
-//! cargo test -p lockstep --test cluster requests:: -- --ignored   # needs scripts/upstream-virtual, and scripts/control-plane
+//! cargo test -p lockstep --test cluster requests:: -- --ignored   # needs scripts/fetch virtual, and scripts/fetch control-plane
 //! LOCKSTEP_KEEP=FOLDER …                                           # writes all that was sent there, a line each
 //! ```
 

@@ -1,5 +1,5 @@
 //! Finds `kube-controller-manager-virtual` in the folder `LOCKSTEP_BIN`, in the cache that
-//! `scripts/upstream-virtual` builds into, or on `PATH`; each only if it has the requested version.
+//! `scripts/fetch virtual` builds into, or on `PATH`; each only if it has the requested version.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ pub fn available(selector: Option<&str>) -> Result<(), SubjectError> {
     find(selector).map(drop)
 }
 
-/// The versions whose programs `scripts/upstream-virtual` has built, in no particular order.
+/// The versions whose programs `scripts/fetch virtual` has built, in no particular order.
 #[must_use]
 pub fn built() -> Vec<String> {
     let folder = cluster::cache_dir().map(|cache| cache.join("virtual"));
