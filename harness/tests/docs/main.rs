@@ -6,7 +6,8 @@
 //!   file: it must equal the repository's file, or else the page's commands can use it.
 //! * Links resolve, and named files and cases exist (`links`).
 //! * Options and metrics that a page names exist (`names`).
-//! * `docs/commands.md`, the pictures and the numbers of cases are up to date (`reference`).
+//! * `docs/commands.md`, the pictures, the numbers of cases (`reference`) and the table of restarts
+//!   (`restart_table`) are up to date.
 //!
 //! `LOCKSTEP_DOCS=overwrite cargo nextest run -E 'binary(docs)'` regenerates these files, and the
 //! output of every block that omits no lines. Edit the rest by hand.
@@ -16,6 +17,7 @@ mod links;
 mod names;
 mod pages;
 mod reference;
+mod restart_table;
 mod sandbox;
 
 use std::path::{Path, PathBuf};

@@ -8,7 +8,7 @@ use clap::{Arg, CommandFactory};
 use lockstep::cli::Cli;
 use lockstep_case::{self as case, CollectionSize};
 
-use super::{OVERWRITE, overwrite, root};
+use super::{OVERWRITE, overwrite, restart_table, root};
 
 /// The page of commands.
 const PAGE: &str = "docs/commands.md";
@@ -22,7 +22,7 @@ const COLUMNS: usize = 100;
 
 /// Generated files that are out of date; empty after an overwrite.
 pub(crate) fn stale() -> Vec<String> {
-    let mut files = vec![(PAGE, page())];
+    let mut files = vec![(PAGE, page()), (restart_table::PAGE, restart_table::page())];
     files.extend(PICTURES.map(|(file, case)| (file, picture(case))));
     let size = collection_size();
     files.extend(SIZED.map(|page| (page, with_collection_size(page, &size))));
