@@ -4,11 +4,12 @@
 //!   cargo bench --package lockstep --bench simulated -- collection
 //!
 //! Each case is played five times in turns, so that a busy moment of the machine does not affect
-//! one case alone, and its fastest time counts. Compare only runs on the same machine, such as
-//! before and after a change.
+//! one case alone, and its fastest time counts. Two cases are also played by the program, from its
+//! start to its end. Compare only runs on the same machine, such as before and after a change.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +23,8 @@ use lockstep_verdict::{self as verdict, Verdict};
 use crate::selection::Outcome;
 
 const ROUNDS: u32 = 5;
+/// A usual case, and a big one.
+const ALONE: [&str; 2] = ["cases/rolling/surge-1-unavailable-0.yaml", "cases/rolling/quarter-on-ten.yaml"];
 const BUDGET: Duration = Duration::from_secs(20);
 
 pub(crate) fn run(_arguments: &[String]) -> Outcome {
@@ -54,7 +57,24 @@ pub(crate) fn run(_arguments: &[String]) -> Outcome {
     line("all", &mut all);
     let judging: f64 = fastest.iter().map(|(_, judged)| millis(*judged)).sum();
     println!("of which judging {:.1} ms a case", judging / f64::from(u32::try_from(cases.len())?));
+    for case in ALONE {
+        println!("{case} alone, from the program's start to its end: {:.0} ms", millis(alone(case)?));
+    }
     Ok(())
+}
+
+/// The fastest of several runs of the program.
+fn alone(case: &str) -> Result<Duration, Box<dyn std::error::Error>> {
+    let mut fastest = Duration::MAX;
+    for _ in 0..ROUNDS {
+        let began = clock::instant();
+        let output = Command::new(env!("CARGO_BIN_EXE_lockstep")).args(["run", case]).output()?;
+        fastest = fastest.min(began.elapsed());
+        if !output.status.success() {
+            return Err(format!("{case}: {}", String::from_utf8_lossy(&output.stderr)).into());
+        }
+    }
+    Ok(fastest)
 }
 
 /// The durations of one play and its judgement.

@@ -24,6 +24,8 @@ use crate::selection::Outcome;
 
 /// Replicas of one Deployment.
 const REPLICAS: [u32; 8] = [50, 100, 200, 400, 1_000, 2_000, 5_000, 10_000];
+/// Replicas of one Deployment, of which a tenth becomes ready at once.
+const BATCHES: [u32; 2] = [1_000, 10_000];
 /// Deployments of three replicas.
 const DEPLOYMENTS: [u32; 4] = [10, 100, 300, 1_000];
 const BUDGET: Duration = Duration::from_secs(20);
@@ -45,21 +47,27 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     println!("{:24}{}", "", titles.map(|title| format!("{title:>11}")).concat());
     let replicas = if sizes.is_empty() { REPLICAS.to_vec() } else { sizes.clone() };
     replicas.iter().try_for_each(|number| in_a_process("replicas", *number))?;
-    let deployments = if sizes.is_empty() { DEPLOYMENTS.to_vec() } else { Vec::new() };
-    deployments.iter().try_for_each(|number| in_a_process("deployments × 3", *number))
+    if sizes.is_empty() {
+        BATCHES.iter().try_for_each(|number| in_a_process("batches", *number))?;
+        DEPLOYMENTS.iter().try_for_each(|number| in_a_process("deployments", *number))?;
+    }
+    Ok(())
 }
 
 fn in_a_process(size_name: &str, number: u32) -> Outcome {
-    let status = Command::new(std::env::current_exe()?).env(ONE, format!("{} {number}", &size_name[..1])).status()?;
+    let status = Command::new(std::env::current_exe()?).env(ONE, format!("{size_name} {number}")).status()?;
     if status.success() { Ok(()) } else { Err(format!("{number} {size_name}: {status}").into()) }
 }
 
 fn measure(size_name: &str, number: u32) -> Outcome {
-    let (title, text) = if size_name == "r" {
-        (format!("{number} replicas"), rolled(&[("web".to_owned(), number)])?)
-    } else {
-        let all: Vec<_> = (0..number).map(|at| (format!("web{at}"), 3)).collect();
-        (format!("{number} Deployments × 3"), rolled(&all)?)
+    let one = [("web".to_owned(), number)];
+    let (title, text) = match size_name {
+        "replicas" => (format!("{number} replicas"), rolled(&one, "pods: all")?),
+        "batches" => (format!("{number}, every: 10%"), rolled(&one, "every: 10%")?),
+        _ => {
+            let all: Vec<_> = (0..number).map(|at| (format!("web{at}"), 3)).collect();
+            (format!("{number} Deployments × 3"), rolled(&all, "pods: all")?)
+        }
     };
     let case = Arc::new(case::parse("growth/case.yaml", "growth/case", &text)?);
     let spec: SubjectSpec = "ours".parse()?;
@@ -79,8 +87,8 @@ fn measure(size_name: &str, number: u32) -> Outcome {
     Ok(())
 }
 
-/// A case with Deployments of these sizes, each rolled out pod by pod.
-fn rolled(deployments: &[(String, u32)]) -> Result<String, std::fmt::Error> {
+/// A case with Deployments of these sizes, each rolled out as its pods become ready.
+fn rolled(deployments: &[(String, u32)], ready: &str) -> Result<String, std::fmt::Error> {
     let mut text = "description: Deployments are rolled.\ngiven:\n".to_owned();
     for (name, replicas) in deployments {
         writeln!(text, "  - deployment: {{name: {name}, replicas: {replicas}, image: \"app:1\"}}")?;
@@ -89,7 +97,7 @@ fn rolled(deployments: &[(String, u32)]) -> Result<String, std::fmt::Error> {
     for (name, _) in deployments {
         writeln!(text, "  - set: {{deployment: {name}, image: \"app:2\"}}")?;
     }
-    text += "  - ready: {pods: all}\n";
+    writeln!(text, "  - ready: {{{ready}}}")?;
     Ok(text)
 }
 

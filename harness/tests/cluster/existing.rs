@@ -37,7 +37,7 @@ pub(crate) fn trials() -> Vec<Trial> {
 
 /// A control plane as the user's cluster, a client with the user's rights, and the command-line
 /// options.
-async fn users_own() -> Result<(Cluster, Client, KubeconfigOptions), Failed> {
+pub(crate) async fn users_own() -> Result<(Cluster, Client, KubeconfigOptions), Failed> {
     let cluster = boot(&ClusterPlan::new(DEFAULT_VERSION)).await?;
     let client = cluster.access().admin_client().await?;
     let (files, context) = (vec![cluster.admin_kubeconfig_path()], "lockstep".to_owned());
@@ -74,7 +74,7 @@ where
 }
 
 /// The names of all objects with the harness's label.
-async fn labelled(client: &Client) -> Result<Vec<String>, Failed> {
+pub(crate) async fn labelled(client: &Client) -> Result<Vec<String>, Failed> {
     async fn of<K>(client: &Client) -> Result<Vec<String>, kube::Error>
     where
         K: Resource<DynamicType = ()> + Clone + DeserializeOwned + std::fmt::Debug,

@@ -9,6 +9,7 @@
 mod cluster_controllers;
 mod containers;
 mod existing;
+mod interrupts;
 mod kubectl;
 mod middle;
 mod outcome;
@@ -34,10 +35,11 @@ struct TrialModule {
     trials: fn() -> Vec<Trial>,
 }
 
-const MODULES: [TrialModule; 14] = [
+const MODULES: [TrialModule; 15] = [
     TrialModule { prefixes: &["cluster_controllers::"], trials: cluster_controllers::trials },
     TrialModule { prefixes: &["containers::plane::"], trials: containers::trials },
     TrialModule { prefixes: &["control-plane::own::"], trials: existing::trials },
+    TrialModule { prefixes: &["control-plane::interrupts::"], trials: interrupts::trials },
     TrialModule { prefixes: &["sim::kubectl::", "control-plane::kubectl::"], trials: kubectl::trials },
     TrialModule { prefixes: &["control-plane::middle::"], trials: middle::trials },
     TrialModule { prefixes: &["sim::parity::", "control-plane::parity::"], trials: parity::trials },

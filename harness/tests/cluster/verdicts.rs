@@ -4,6 +4,7 @@
 //! named step; a deliberately broken test environment must be inconclusive. Trials
 //! `control-plane::verdict::<what>` are ignored where no control plane can run.
 
+use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -224,16 +225,22 @@ fn killed_harness() -> Result<(), String> {
 }
 
 /// The number of files in a folder, without the user folder's locks.
-fn walk(folder: &Path) -> usize {
+pub(crate) fn walk(folder: &Path) -> usize {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| if entry.path().is_dir() { walk(&entry.path()) } else { 1 }).sum()
 }
 
-/// The command lines of processes that contain a folder's path.
-fn processes_naming(folder: &Path) -> Vec<String> {
+/// The command lines of processes that name a folder, there or in their environment.
+pub(crate) fn processes_naming(folder: &Path) -> Vec<String> {
     let folder = folder.display().to_string();
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let lines = processes.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
-    let lines = lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " "));
-    lines.filter(|line| line.contains(&folder)).collect()
+    let read = |entry: &DirEntry, file: &str| {
+        let bytes = std::fs::read(entry.path().join(file)).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).replace('\0', " ")
+    };
+    let lines = processes.map(|entry| (read(&entry, "cmdline"), read(&entry, "environ")));
+    lines
+        .filter(|(line, environment)| line.contains(&folder) || environment.contains(&folder))
+        .map(|(line, _)| line)
+        .collect()
 }

@@ -1,5 +1,5 @@
-//! Other workload kinds: Argo Rollouts, where `scripts/fetch argo-rollouts` has built its controller.
-//! Cases run on Rollouts, and the differences are those in docs/argo-rollouts.md.
+//! Other workload kinds: Argo Rollouts, where `scripts/fetch argo-rollouts` has built its
+//! controller. Cases run on Rollouts, and the differences are those in docs/argo-rollouts.md.
 //!
 //! `cases/rolling/rollout-of-argo` names its kind; its golden timeline is a Deployment's, recorded
 //! from upstream, and Argo's controller must match it.

@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use super::model::{Case, CountSpec, DeclaredChange, PatchKind, PodOperation, PodSelection, Step};
 
-/// The time of a sub-step in an optimised build, as `scripts/performance` measures it.
+/// The time of a sub-step in an optimised build, as docs/performance.md has it.
 const PER_STEP: Duration = Duration::from_millis(4);
 /// The additional time of a sub-step for each desired pod.
 const PER_POD: Duration = Duration::from_nanos(300);
