@@ -18,28 +18,28 @@ const NONE: &str = "-";
 
 /// A situation, and its cases of the profiles `safe`, `xing` and `reloader`.
 const ROWS: &str = "\
-a config changes once|s09-changed@safe|s09-changed@xing|reloader-auto
-only labels of a config change|s10-labels@safe|s10-labels@xing|reloader-labels-alone
-four changes within two seconds|s21-four-times@safe|s21-four-times@xing|reloader-four-times
-two configs change together|s19-two-configs@safe|s19-two-configs@xing|reloader-two-configs-at-once
-a change and back, within the grace period|s14-there-and-back@safe|s14-there-and-back@xing|reloader-there-and-back
-`binaryData` changes|s17-safe-binary-data|s17-xing-binary-data|reloader-binary-data
-a variable by `valueFrom`|s08-safe-value-from-config-map|s08-xing-value-from-config-map|reloader-by-value-from
-a volume of a Secret|s08-safe-secret-volume|s08-xing-secret-volume|reloader-by-secret-volume
-a projected volume|s08-safe-projected-config-map|s08-xing-projected-config-map|reloader-by-projected-volume
-an init container|s08-safe-init-env-from|s08-xing-init-env-from|reloader-by-init-container
-a config changes right after its workload was annotated|s28-safe-updated-at-once|s28-xing-updated-at-once|-
-a config is deleted and created with other data|s39-safe-re-created|s39-xing-re-created|reloader-re-created
-an optional config appears|s32-safe-optional-appears|s32-xing-optional-appears|reloader-created-late
-a config changes while the controller is away|s51-changed-while-away@safe|s51-changed-while-away@xing|reloader-changed-while-away
-the controller starts, and nothing has changed|s52-nothing-changed@safe|s52-nothing-changed@xing|reloader-restarted-with-nothing-changed
-the controller starts twice, Reloader with `--sync-after-restart`|safe-started-twice|-|reloader-start-and-sync-flag-annotations
-killed in the grace period, no checksum written yet|s53-safe-killed|s53-xing-killed|-
-crash before the write that restarts, config created late|s57-safe-created-late-crash-before-restart|s57-xing-created-late-crash-before-restart|-
-a write refused by an error that is to be ignored|s61-safe-refused-and-then-not|s61-xing-refused-and-then-not|-
-checksums removed, and a config changed|s44-safe-annotation-removed-and-changed|s44-xing-annotation-removed-and-changed|-
-pods began with the newest config|s30-safe-pods-began-with-it|s30-xing-pods-began-with-it|-
-a config and then the template change, as helm applies them|s25-safe-config-then-spec|s25-xing-config-then-spec|-";
+a config changes once|safe-and-xing/s09-changed@safe|safe-and-xing/s09-changed@xing|reloader/auto
+only labels of a config change|safe-and-xing/s10-labels@safe|safe-and-xing/s10-labels@xing|reloader/labels-alone
+four changes within two seconds|safe-and-xing/s21-four-times@safe|safe-and-xing/s21-four-times@xing|reloader/four-times
+two configs change together|safe-and-xing/s19-two-configs@safe|safe-and-xing/s19-two-configs@xing|reloader/two-configs-at-once
+a change and back, within the grace period|safe-and-xing/s14-there-and-back@safe|safe-and-xing/s14-there-and-back@xing|reloader/there-and-back
+`binaryData` changes|safe/s17-binary-data|xing/s17-binary-data|reloader/binary-data
+a variable by `valueFrom`|safe/s08-value-from-config-map|xing/s08-value-from-config-map|reloader/by-value-from
+a volume of a Secret|safe/s08-secret-volume|xing/s08-secret-volume|reloader/by-secret-volume
+a projected volume|safe/s08-projected-config-map|xing/s08-projected-config-map|reloader/by-projected-volume
+an init container|safe/s08-init-env-from|xing/s08-init-env-from|reloader/by-init-container
+a config changes right after its workload was annotated|safe/s28-updated-at-once|xing/s28-updated-at-once|-
+a config is deleted and created with other data|safe/s39-re-created|xing/s39-re-created|reloader/re-created
+an optional config appears|safe/s32-optional-appears|xing/s32-optional-appears|reloader/created-late
+a config changes while the controller is away|safe-and-xing/s51-changed-while-away@safe|safe-and-xing/s51-changed-while-away@xing|reloader/changed-while-away
+the controller starts, and nothing has changed|safe-and-xing/s52-nothing-changed@safe|safe-and-xing/s52-nothing-changed@xing|reloader/restarted-with-nothing-changed
+the controller starts twice, Reloader with `--sync-after-restart`|safe/started-twice|-|reloader/start-and-sync-flag-annotations
+killed in the grace period, no checksum written yet|safe/s53-killed|xing/s53-killed|-
+crash before the write that restarts, config created late|safe/s57-created-late-crash-before-restart|xing/s57-created-late-crash-before-restart|-
+a write refused by an error that is to be ignored|safe/s61-refused-and-then-not|xing/s61-refused-and-then-not|-
+checksums removed, and a config changed|safe/s44-annotation-removed-and-changed|xing/s44-annotation-removed-and-changed|-
+pods began with the newest config|safe/s30-pods-began-with-it|xing/s30-pods-began-with-it|-
+a config and then the template change, as helm applies them|safe/s25-config-then-spec|xing/s25-config-then-spec|-";
 
 /// The page with the table as the cases have it.
 pub(crate) fn page() -> String {

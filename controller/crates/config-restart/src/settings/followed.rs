@@ -1,7 +1,7 @@
 //! What the operator's settings mean for kinds: of configs, of workloads, and namespaces.
 //!
-//! Cases: `config-restart/s07-xing-daemon-set`, `config-restart/s07-safe-daemon-set`,
-//! `config-restart/reloader-job-ignored-by-flag`, `config-restart/reloader-rollout-without-flag`.
+//! Cases: `config-restart/xing/s07-daemon-set`, `config-restart/safe/s07-daemon-set`,
+//! `config-restart/reloader/job-ignored-by-flag`, `config-restart/reloader/rollout-without-flag`.
 
 use super::{Profile, RestartSettings, SecretChecksums};
 use crate::references::ConfigKind;
