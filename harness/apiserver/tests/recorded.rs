@@ -2,7 +2,8 @@
 //! namespaces, service accounts and quotas where they matter.
 //!
 //! The random parity tests of the `lockstep` crate run without controllers, which quotas and the
-//! deletion of namespaces need, and share a cluster, which can have one default PriorityClass only.
+//! deletion of namespaces need, and share a cluster, whose default PriorityClass
+//! and IngressClass would change the pods and Ingresses of other sequences.
 
 use std::path::Path;
 use std::time::Duration;
@@ -49,6 +50,7 @@ struct Step {
 #[case::requests("requests")]
 #[case::namespaces("namespaces")]
 #[case::roles("roles")]
+#[case::ingress_classes("ingress-classes")]
 #[case::network_policies("network-policies")]
 #[case::priority_classes("priority-classes")]
 #[tokio::test(start_paused = true)]

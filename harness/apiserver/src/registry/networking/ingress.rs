@@ -6,6 +6,10 @@ use std::net::IpAddr;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::http::status_error::ApiResult;
+use crate::registry::defaults::entry;
+use crate::registry::networking::ingress_class::default_class;
+use crate::registry::state::Server;
 use crate::registry::strategy::Strategy;
 use crate::schema::printers::cells::{MOST, age, items as elements, name, or};
 use crate::schema::printers::columns::{AGE, Column, NAME, text as column};
@@ -28,6 +32,16 @@ pub(crate) struct IngressStrategy;
 impl Strategy for IngressStrategy {
     fn has_generation(&self) -> bool {
         true
+    }
+
+    // Upstream: the admission plugin DefaultIngressClass.
+    fn admit(&self, server: &mut Server, _: (&str, &str), ingress: &mut Value) -> ApiResult<()> {
+        let names_class =
+            !ingress["spec"]["ingressClassName"].is_null() || ingress["metadata"]["annotations"].get(CLASS).is_some();
+        if !names_class && let Some(class) = default_class(server) {
+            entry(ingress, "spec")["ingressClassName"] = class.into();
+        }
+        Ok(())
     }
 
     fn prepare_for_create(&self, ingress: &mut Value) {

@@ -1,10 +1,11 @@
-//! IngressClasses: stored and validated, without effect on Ingresses. Upstream:
-//! `pkg/registry/networking/ingressclass`, `ValidateIngressClass`, `printIngressClass`.
+//! IngressClasses. One can be the default of Ingresses that name none; they have no other effect.
+//! Upstream: `pkg/registry/networking/ingressclass`, `ValidateIngressClass`, `printIngressClass`.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::registry::defaults::set;
+use crate::registry::state::Server;
 use crate::registry::strategy::{FieldPaths, Strategy};
 use crate::schema::printers::cells::{age, or};
 use crate::schema::printers::columns::{AGE, Column, NAME, text};
@@ -71,6 +72,17 @@ impl Strategy for IngressClassStrategy {
         };
         vec![name.into(), or(&class["spec"]["controller"], "").into(), shown.into(), age(class, now)]
     }
+}
+
+/// The class of Ingresses that name none: the newest of those that are marked.
+pub(crate) fn default_class(server: &Server) -> Option<&str> {
+    let all = server.store.list(&KIND, "");
+    let marked = all.filter(|class| class.body["metadata"]["annotations"][DEFAULT_CLASS] == "true");
+    let newest = marked.max_by(|one, other| {
+        let created = one.meta("creationTimestamp").cmp(other.meta("creationTimestamp"));
+        created.then_with(|| other.meta("name").cmp(one.meta("name")))
+    });
+    newest.map(|class| class.meta("name"))
 }
 
 /// Upstream: `IsDomainPrefixedPath`.
