@@ -39,8 +39,8 @@
 //! NetworkPolicies of `networking.k8s.io/v1`, Roles, RoleBindings, ClusterRoles and
 //! ClusterRoleBindings of `rbac.authorization.k8s.io/v1`, PriorityClasses of
 //! `scheduling.k8s.io/v1` and HorizontalPodAutoscalers of `autoscaling/v2` and `autoscaling/v1`;
-//! the Events of `v1` also as those of `events.k8s.io/v1`. It serves them in JSON, YAML and protobuf
-//! and as tables, with `managedFields` and server-side apply.
+//! the Events of `v1` also as those of `events.k8s.io/v1`. It serves them in JSON, YAML and
+//! protobuf and as tables, with `managedFields` and server-side apply.
 //!
 //! NetworkPolicies, roles and their bindings are stored and validated, and have no effect: every
 //! client may do everything. Upstream's default roles and bindings do not exist. PriorityClasses and

@@ -1,7 +1,7 @@
 //! The kinds of workloads, and what keeps a new template from replacing pods.
 //!
-//! Cases: `config-restart/safe-and-xing/s03-opt-in-true@safe`, `config-restart/safe/paused-template-and-config`,
-//! `config-restart/reloader/rollout-not-served`.
+//! Cases: `config-restart/safe-and-xing/s03-opt-in-true@safe`,
+//! `config-restart/safe/paused-template-and-config`, `config-restart/reloader/rollout-not-served`.
 
 /// A kind that can be restarted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

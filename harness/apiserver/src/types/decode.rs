@@ -325,7 +325,7 @@ fn quantity(text: &str) -> Result<Value, String> {
 fn go_string_type(owner: &str, path: &[&str], go: &str) -> String {
     let field = path.last().copied().unwrap_or_default();
     let declared = TYPES.index_of(owner).and_then(|type_index| TYPES.get(type_index).fields.get(field));
-    match (declared.and_then(|field| field.named.as_deref()), go) {
+    match (declared.and_then(|field| field.go_name.as_deref()), go) {
         (Some(named), "string") => named.to_owned(),
         (Some(named), "[]string") => format!("[]{named}"),
         _ => go.to_owned(),

@@ -59,7 +59,7 @@ pub(crate) struct FieldDeclaration {
     pub(crate) default: Option<Value>,
     pub(crate) openapi: OpenApiHints,
     /// The name of the Go type of a string or of the strings of a list, such as `v1.Protocol`.
-    pub(crate) named: Option<String>,
+    pub(crate) go_name: Option<String>,
 }
 
 /// Attributes of a field that only the OpenAPI schema shows.
@@ -195,7 +195,7 @@ fn read_field(line: &str, names: &BTreeMap<String, usize>) -> (String, FieldDecl
             values: option("enum=").map_or(Vec::new(), |values| values.split(',').map(str::to_owned).collect()),
             strategy: option("patch=").map(str::to_owned),
         },
-        named: option("named=").map(str::to_owned),
+        go_name: option("named=").map(str::to_owned),
     };
     (name.to_owned(), field)
 }

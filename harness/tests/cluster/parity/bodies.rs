@@ -376,8 +376,9 @@ pub(crate) fn object(kind: &Kind, name: &str, rng: &mut Rng) -> Value {
         }
         "Role" => body["rules"] = policy_rules(rng),
         "ClusterRole" => {
-            body["rules"] = rng
-                .one(&[policy_rules(rng), json!([{"verbs": ["get"], "nonResourceURLs": ["/healthz", "/metrics/*"]}])]);
+            let rules = policy_rules(rng);
+            body["rules"] =
+                rng.one(&[rules, json!([{"verbs": ["get"], "nonResourceURLs": ["/healthz", "/metrics/*"]}])]);
             if rng.percent(25) {
                 body["aggregationRule"] = json!({"clusterRoleSelectors": [{"matchLabels": {"aggregate": app}},
                     {"matchExpressions": [{"key": "tier", "operator": "Exists"}]}]});

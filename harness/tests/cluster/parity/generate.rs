@@ -594,7 +594,7 @@ fn merge(kind: &Kind, rng: &mut Rng, strategic: bool) -> Value {
             json!({"spec": {"podSelector": {"matchLabels": {"app": "z"}}}}),
         ]),
         "PriorityClass" => {
-            patches.extend([json!({"value": 8}), json!({"description": "else"}), json!({"preemptionPolicy": null})])
+            patches.extend([json!({"value": 8}), json!({"description": "else"}), json!({"preemptionPolicy": null})]);
         }
         "IngressClass" => patches.extend([
             json!({"spec": {"controller": "example.com/else"}}),

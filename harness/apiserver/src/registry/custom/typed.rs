@@ -42,7 +42,7 @@ fn field_of(shape: ValueType, merging: Merging) -> FieldDeclaration {
         number: Vec::new(),
         merging,
         default: None,
-        named: None,
+        go_name: None,
         openapi: OpenApiHints::default(),
     }
 }
