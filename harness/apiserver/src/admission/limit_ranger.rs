@@ -17,7 +17,7 @@ const ADDED: &str = "kubernetes.io/limit-ranger";
 
 /// Sets defaults of a new pod before validation.
 pub(crate) fn admit(server: &Server, namespace: &str, pod: &mut Value) {
-    for limit in limits(server, namespace) {
+    for limit in &limits(server, namespace) {
         let mut added = Vec::new();
         for (list, what) in [("containers", "container"), ("initContainers", "init container")] {
             for container in pod["spec"].get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
@@ -47,7 +47,7 @@ pub(crate) fn validate(
     name: &str,
     pod: &Value,
 ) -> ApiResult<()> {
-    for limit in limits(server, namespace) {
+    for limit in &limits(server, namespace) {
         let mut wrong = Vec::new();
         for list in ["containers", "initContainers"] {
             for container in pod["spec"][list].as_array().into_iter().flatten() {
@@ -64,11 +64,12 @@ pub(crate) fn validate(
     Ok(())
 }
 
-fn limits<'a>(server: &'a Server, namespace: &'a str) -> impl Iterator<Item = &'a Value> {
+fn limits(server: &Server, namespace: &str) -> Vec<Value> {
     server
         .store
         .list(&limit_range::KIND, namespace)
-        .flat_map(|one| one.body["spec"]["limits"].as_array().into_iter().flatten())
+        .flat_map(|one| one.body["spec"]["limits"].as_array().cloned().unwrap_or_default())
+        .collect()
 }
 
 /// Sets the resources that a container omits; returns their names.

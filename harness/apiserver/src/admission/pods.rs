@@ -1,8 +1,6 @@
 //! Admission of pods. Upstream: LimitRanger, ServiceAccount, Priority, DefaultTolerationSeconds,
 //! RuntimeClass, PodTopologyLabels and PodSecurity.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 
 use crate::admission::{limit_ranger, pod_security};
@@ -55,8 +53,8 @@ fn set_priority(server: &Server, kind: &ResourceKind, name: &str, body: &mut Val
             found => found,
         },
     };
-    let priority = class.map_or(0, |class| class.body["value"].as_i64().unwrap_or(0));
-    let policy = class.map_or(POLICY, |class| class.body["preemptionPolicy"].as_str().unwrap_or(POLICY));
+    let priority = class.as_ref().map_or(0, |class| class.body["value"].as_i64().unwrap_or(0));
+    let policy = class.as_ref().map_or(POLICY, |class| class.body["preemptionPolicy"].as_str().unwrap_or(POLICY));
     let computed = |what: &str, given: &str, computed: &str| {
         format!(
             "the {what} ({given}) must not be provided in pod spec; priority admission controller computed {computed} \
@@ -69,7 +67,7 @@ fn set_priority(server: &Server, kind: &ResourceKind, name: &str, body: &mut Val
     if let Some(given) = spec["preemptionPolicy"].as_str().filter(|given| *given != policy) {
         return forbidden(computed("string value of PreemptionPolicy", given, policy));
     }
-    if let Some(class) = class {
+    if let Some(class) = &class {
         spec["priorityClassName"] = class.meta("name").into();
     }
     spec["priority"] = priority.into();
@@ -141,7 +139,6 @@ fn set_service_account(
             format!("error looking up service account {namespace}/{account}: serviceaccount \"{account}\" not found");
         return Err(StatusError::forbidden(kind, name, &why));
     };
-    let found = Arc::clone(found);
     if spec["imagePullSecrets"].as_array().is_none_or(Vec::is_empty) && !found.body["imagePullSecrets"].is_null() {
         spec["imagePullSecrets"] = found.body["imagePullSecrets"].clone();
     }

@@ -57,7 +57,7 @@ pub(crate) fn admit(server: &mut Server, charge: &QuotaRequest<'_>) -> ApiResult
             let names = tracked().collect::<Vec<_>>().join(",");
             return forbidden(format!("status unknown for quota: {}, resources: {names}", quota.meta("name")));
         }
-        interesting.push((quota.clone(), hard));
+        interesting.push((quota, hard));
     }
     let used = quota_usage::usage(kind, new, now);
     let mut charged = Vec::new();

@@ -39,7 +39,7 @@ impl Server {
     }
 
     fn collect_one(&mut self, now: Timestamp) -> bool {
-        let object = |key: &StoreKey| self.store.get(key).cloned();
+        let object = |key: &StoreKey| self.store.get(key);
         let waiting: Vec<Arc<StoredObject>> = self.store.owners().waiting().filter_map(object).collect();
         let mut suspects = self.store.owners().with_absent_owner();
         for owner in waiting.iter().filter(|owner| owner.finalizers().any(|name| name == FOREGROUND)) {
@@ -52,7 +52,7 @@ impl Server {
         for owner in &waiting {
             let dependents = || self.dependents(owner.meta("uid"));
             if owner.finalizers().any(|name| name == ORPHAN) {
-                let dependent = dependents().next().cloned();
+                let dependent = dependents().next();
                 if let Some(dependent) = dependent {
                     let mut body = dependent.body.clone();
                     if let Some(references) = body["metadata"]["ownerReferences"].as_array_mut() {
@@ -63,8 +63,8 @@ impl Server {
                 return self.remove_finalizer(owner, ORPHAN);
             }
             if owner.finalizers().any(|name| name == FOREGROUND) {
-                let blocks = |dependent: &Arc<StoredObject>| {
-                    served_owners(&self.kinds, dependent)
+                let blocks = |dependent: Arc<StoredObject>| {
+                    served_owners(&self.kinds, &dependent)
                         .iter()
                         .any(|one| uid(one) == owner.meta("uid") && one["blockOwnerDeletion"] == true)
                 };
@@ -77,7 +77,7 @@ impl Server {
     }
 
     /// The dependents of an owner whose kind is served.
-    fn dependents(&self, owner: &str) -> impl Iterator<Item = &Arc<StoredObject>> {
+    fn dependents(&self, owner: &str) -> impl Iterator<Item = Arc<StoredObject>> {
         let all = self.store.owners().dependents(owner).filter_map(|key| self.store.get(key));
         all.filter(move |object| served_owners(&self.kinds, object).iter().any(|one| uid(one) == owner))
     }

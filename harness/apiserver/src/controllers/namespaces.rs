@@ -45,7 +45,7 @@ impl Server {
     /// Performs the next step for a namespace in deletion; returns whether there was one.
     pub(crate) fn delete_namespace_contents(&mut self, now: Timestamp) -> bool {
         let deleting: Vec<Arc<StoredObject>> =
-            self.store.list(&namespace::KIND, "").filter(|one| one.is_deleting()).cloned().collect();
+            self.store.list(&namespace::KIND, "").filter(|one| one.is_deleting()).collect();
         for space in deleting {
             let name = space.meta("name");
             let is_finalized = space.body["spec"]["finalizers"].as_array().is_none_or(Vec::is_empty);
@@ -57,7 +57,7 @@ impl Server {
                 }
                 let mut body = space.body.clone();
                 body["status"]["conditions"] = self.conditions(&space, now);
-                if body != space.body {
+                if body != *space.body {
                     return self.write(space.kind, body, space.managers.clone()).is_ok();
                 }
             }
@@ -82,8 +82,8 @@ impl Server {
 
     /// The objects to delete next: the pods, or everything else if there are none.
     fn remaining(&self, namespace: &str) -> Vec<Arc<StoredObject>> {
-        let pods: Vec<_> = self.store.list(&pod::KIND, namespace).cloned().collect();
-        if pods.is_empty() { self.store.list_namespace(namespace).cloned().collect() } else { pods }
+        let pods: Vec<_> = self.store.list(&pod::KIND, namespace).collect();
+        if pods.is_empty() { self.store.list_namespace(namespace).collect() } else { pods }
     }
 
     /// The conditions once all objects are in deletion. Upstream: `deleteAllContent` and
@@ -155,8 +155,10 @@ impl Server {
                 let number = objects().count();
                 remaining.push(format!("{}.{} has {number} resource instances", kind.plural, kind.group));
             }
-            for finalizer in objects().flat_map(|object| object.finalizers()) {
-                *finalizers.entry(finalizer.to_owned()).or_default() += 1;
+            for object in objects() {
+                for finalizer in object.finalizers() {
+                    *finalizers.entry(finalizer.to_owned()).or_default() += 1;
+                }
             }
         }
         remaining.sort();

@@ -33,7 +33,7 @@ impl Server {
     pub(crate) fn recount_quota(&mut self, now: Timestamp) -> bool {
         self.find_due(now);
         while let Some(key) = self.quotas.due.pop_first() {
-            let Some(quota) = self.store.get(&key).cloned() else { continue };
+            let Some(quota) = self.store.get(&key) else { continue };
             if let Some(status) = self.count(&quota, now) {
                 let mut body = quota.body.clone();
                 body["status"] = status;
@@ -67,7 +67,7 @@ impl Server {
         {
             let limits = |quota: &StoredObject| amounts(&quota.body["spec"]["hard"]);
             let same = change.before().is_some_and(|before| limits(&before) == limits(&after));
-            return if same { Vec::new() } else { vec![change.key.clone()] };
+            return if same { Vec::new() } else { vec![StoreKey::clone(&change.key)] };
         }
         if change.key.namespace.is_empty() || quotas().next().is_none() {
             return Vec::new();
@@ -76,7 +76,7 @@ impl Server {
         if change.after().is_some_and(|after| !frees_usage(&before, &after, now)) {
             return Vec::new();
         }
-        let tracks = |quota: &&Arc<StoredObject>| {
+        let tracks = |quota: &Arc<StoredObject>| {
             amounts(&quota.body["status"]["hard"]).keys().any(|name| is_tracked(before.kind, name))
         };
         quotas().filter(tracks).map(|quota| quota.key()).collect()

@@ -18,8 +18,8 @@ impl Server {
             self.service_accounts_version = self.store.version();
             return false;
         }
-        let lacks = |space: &&Arc<StoredObject>| {
-            !space.is_deleting() && self.store.get(&StoreKey::new(accounts, space.meta("name"), "default")).is_none()
+        let lacks = |space: &Arc<StoredObject>| {
+            !space.is_deleting() && !self.store.contains(&StoreKey::new(accounts, space.meta("name"), "default"))
         };
         let Some(space) = self
             .store

@@ -64,23 +64,22 @@ impl ManagedFields {
     pub(crate) fn read(entries: &Value) -> Option<Self> {
         let mut managed = Self::default();
         for entry in entries.as_array().into_iter().flatten() {
-            let text = |name: &str| entry[name].as_str().unwrap_or_default().to_owned();
-            let id = ManagerId {
-                operation: text("operation"),
-                manager: text("manager"),
-                api_version: text("apiVersion"),
-                subresource: text("subresource"),
-            };
-            let known = matches!(id.operation.as_str(), "Apply" | "Update") && text("fieldsType") == "FieldsV1";
-            if !known || id.api_version.is_empty() {
-                return None;
-            }
-            let fields = entry.get("fieldsV1").filter(|fields| !fields.is_null());
-            let set = fields.map_or(Some(FieldSet::default()), FieldSet::from_json)?;
-            let time = entry["time"].as_str().map(EntryTime::of);
-            managed.entries.insert(id, ManagerEntry { set, time });
+            let (id, entry) = read_entry(entry)?;
+            managed.entries.insert(id, entry);
         }
         Some(managed)
+    }
+
+    /// Parses what [`ManagedFields::to_text`] wrote. Of two entries of a manager the first is the
+    /// detached one, which has no time.
+    pub(crate) fn of_stored(entries: &Value) -> Self {
+        let mut managed = Self::default();
+        for (id, entry) in entries.as_array().into_iter().flatten().filter_map(read_entry) {
+            if let Some(detached) = managed.entries.insert(id.clone(), entry) {
+                managed.detached.push((id, detached));
+            }
+        }
+        managed
     }
 
     /// The managers of an object, `None` if there are none.
@@ -92,6 +91,19 @@ impl ManagedFields {
     pub(crate) fn to_json(&self) -> Value {
         let entries: Vec<Value> = self.sorted_entries().into_iter().map(|(id, entry)| entry.to_json(id)).collect();
         if entries.is_empty() { Value::Null } else { entries.into() }
+    }
+
+    /// The text of [`ManagedFields::to_json`].
+    pub(crate) fn to_text(&self) -> Vec<u8> {
+        let mut text = vec![b'['];
+        for (at, (id, entry)) in self.sorted_entries().into_iter().enumerate() {
+            if at > 0 {
+                text.push(b',');
+            }
+            entry.write(&mut text, id);
+        }
+        text.push(b']');
+        text
     }
 
     /// Whether the entries are equal except for times. Upstream:
@@ -254,7 +266,42 @@ impl ManagedFields {
     }
 }
 
+/// Parses an entry; `None` if it is invalid.
+fn read_entry(entry: &Value) -> Option<(ManagerId, ManagerEntry)> {
+    let text = |name: &str| entry[name].as_str().unwrap_or_default().to_owned();
+    let id = ManagerId {
+        operation: text("operation"),
+        manager: text("manager"),
+        api_version: text("apiVersion"),
+        subresource: text("subresource"),
+    };
+    let known = matches!(id.operation.as_str(), "Apply" | "Update") && text("fieldsType") == "FieldsV1";
+    if !known || id.api_version.is_empty() {
+        return None;
+    }
+    let fields = entry.get("fieldsV1").filter(|fields| !fields.is_null());
+    let set = fields.map_or(Some(FieldSet::default()), FieldSet::from_json)?;
+    let time = entry["time"].as_str().map(EntryTime::of);
+    Some((id, ManagerEntry { set, time }))
+}
+
 impl ManagerEntry {
+    /// Appends the text of [`ManagerEntry::to_json`], whose fields are in alphabetical order.
+    fn write(&self, text: &mut Vec<u8>, id: &ManagerId) {
+        let quoted = |name: &str| Value::from(name).to_string();
+        text.extend_from_slice(format!("{{\"apiVersion\":{}", quoted(&id.api_version)).as_bytes());
+        text.extend_from_slice(b",\"fieldsType\":\"FieldsV1\",\"fieldsV1\":");
+        self.set.write(text);
+        let rest = [("manager", &*id.manager), ("operation", &*id.operation), ("subresource", &*id.subresource)];
+        let time = self.time.as_ref().map(|time| ("time", &*time.text));
+        for (name, value) in
+            rest.into_iter().filter(|(name, value)| *name != "subresource" || !value.is_empty()).chain(time)
+        {
+            text.extend_from_slice(format!(",\"{name}\":{}", quoted(value)).as_bytes());
+        }
+        text.push(b'}');
+    }
+
     fn to_json(&self, id: &ManagerId) -> Value {
         let mut json = json!({"manager": id.manager, "operation": id.operation, "apiVersion": id.api_version});
         if let Some(time) = &self.time {

@@ -327,6 +327,30 @@ impl FieldSet {
         Value::Object(object)
     }
 
+    /// Appends the text of [`FieldSet::to_json`], whose keys are sorted.
+    pub(crate) fn write(&self, text: &mut Vec<u8>) {
+        self.write_below(text, false);
+    }
+
+    fn write_below(&self, text: &mut Vec<u8>, member: bool) {
+        text.push(b'{');
+        let mut nodes: Vec<(String, &SetNode)> =
+            self.nodes().iter().map(|(element, node)| (element.key(), node)).collect();
+        nodes.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        if member && !nodes.is_empty() {
+            text.extend_from_slice(b"\".\":{},");
+        }
+        for (at, (key, node)) in nodes.into_iter().enumerate() {
+            if at > 0 {
+                text.push(b',');
+            }
+            text.extend_from_slice(Value::from(key).to_string().as_bytes());
+            text.push(b':');
+            node.below.write_below(text, node.member && !node.below.is_empty());
+        }
+        text.push(b'}');
+    }
+
     /// Parses `fieldsV1`; `None` if it is invalid.
     pub(crate) fn from_json(fields: &Value) -> Option<Self> {
         let mut set = Self::default();
@@ -362,9 +386,13 @@ mod tests {
     #[case::nothing(json!({}))]
     #[case::a_field_and_what_is_below(json!({"f:metadata": {"f:labels": {".": {}, "f:app": {}}}}))]
     #[case::keys(json!({"f:ports": {"k:{\"containerPort\":80,\"protocol\":\"TCP\"}": {".": {}, "f:containerPort": {}}}}))]
+    #[case::keys_sorted_as_text(json!({"f:ports": {"k:{\"port\":443}": {".": {}, "f:port": {}}, "k:{\"port\":80}": {}}}))]
     #[case::values(json!({"f:finalizers": {"v:\"a\"": {}}}))]
     fn field_set_round_trips_through_json(#[case] fields: Value) {
         assert_eq!(set(&fields).to_json(), fields);
+        let mut text = Vec::new();
+        set(&fields).write(&mut text);
+        assert_eq!(String::from_utf8(text).unwrap(), fields.to_string());
     }
 
     #[test]

@@ -59,7 +59,7 @@ pub(crate) fn take_managed_fields(object: &mut Value) -> Value {
 /// The type of a kind for field sets.
 fn root(kind: &ResourceKind) -> Atom<'static> {
     match kind.custom {
-        Some(custom) => Atom::of_fields(custom.typed),
+        Some(custom) => Atom::of_fields(custom.typed()),
         None => Atom::of_type(kind.table_index()),
     }
 }

@@ -1,6 +1,6 @@
 //! Stores objects unchanged, as a restore of etcd does: they are neither validated nor defaulted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use http::Method;
 use jiff::Timestamp;
@@ -89,7 +89,7 @@ impl Server {
             not_before: BTreeMap::new(),
             kinds: Kinds::default(),
             definitions_version: 0,
-            deleting_definitions: false,
+            deleting_definitions: BTreeSet::new(),
         };
         // In version order, so that each object keeps its version.
         objects.sort_by_key(|entry| entry.version.unwrap_or(u64::MAX));

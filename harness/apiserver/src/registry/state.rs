@@ -36,8 +36,8 @@ pub(crate) struct Server {
     pub(crate) kinds: Kinds,
     /// The definitions have been processed up to this version.
     pub(crate) definitions_version: u64,
-    /// Whether a definition is being deleted.
-    pub(crate) deleting_definitions: bool,
+    /// The definitions that are being deleted.
+    pub(crate) deleting_definitions: BTreeSet<StoreKey>,
     /// The earliest creation time of new objects, by namespace.
     pub(crate) not_before: BTreeMap<String, Timestamp>,
 }
@@ -52,7 +52,7 @@ impl Server {
 
     /// The object of a request, in its internal version.
     pub(crate) fn existing_object(&self, request: &ResourceRequest<'_>) -> ApiResult<std::sync::Arc<StoredObject>> {
-        let found = self.store.get(&request.key()).cloned();
+        let found = self.store.get(&request.key());
         let found = found.ok_or_else(|| StatusError::not_found(request.kind, &request.info.name))?;
         Ok(found.as_kind(request.kind.inner()))
     }

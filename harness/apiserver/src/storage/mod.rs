@@ -6,6 +6,7 @@
 
 pub(crate) mod error;
 pub(crate) mod keys;
+pub(crate) mod lazy_json;
 pub(crate) mod object;
 pub(crate) mod owner_index;
 pub(crate) mod store;

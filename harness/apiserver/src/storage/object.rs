@@ -1,17 +1,16 @@
-//! An object at one version, and its encoded forms.
+//! An object at one version: decoded, or packed as text.
 //!
 //! Managers are kept separately from the body. They are half of the text of an object, and are
 //! encoded as `managedFields` only for clients that read them.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use bytes::Bytes;
 use serde_json::Value;
 
 use crate::fields::entries::Managers;
 use crate::http::request::ManagedFieldsPolicy;
 use crate::storage::keys::StoreKey;
-use crate::types::decode::to_json_bytes;
+use crate::storage::lazy_json::{BodyText, LazyJson};
 use crate::types::kinds::ResourceKind;
 
 /// An object at one version.
@@ -19,13 +18,63 @@ use crate::types::kinds::ResourceKind;
 pub(crate) struct StoredObject {
     pub(crate) kind: &'static ResourceKind,
     /// Without `kind` and `apiVersion`, which are in `kind`, and without `managedFields`.
-    pub(crate) body: Value,
-    pub(crate) managers: Managers,
+    pub(crate) body: LazyJson<Value>,
+    pub(crate) managers: LazyJson<Managers>,
     pub(crate) version: u64,
-    /// The body as JSON.
-    text: OnceLock<Bytes>,
-    /// The body with `managedFields` as JSON, once a client has read it.
-    text_with_managers: OnceLock<Bytes>,
+}
+
+/// An object at one version as text.
+#[derive(Debug)]
+pub(crate) struct PackedObject {
+    kind: &'static ResourceKind,
+    body: BodyText,
+    managers: Arc<[u8]>,
+    version: u64,
+}
+
+/// An object as the store keeps it.
+#[derive(Debug, Clone)]
+pub(crate) enum KeptObject {
+    Decoded(Arc<StoredObject>),
+    Packed(Arc<PackedObject>),
+}
+
+impl KeptObject {
+    /// The object. That of a packed one is the caller's, and is decoded when it is read.
+    pub(crate) fn object(&self) -> Arc<StoredObject> {
+        match self {
+            Self::Decoded(object) => Arc::clone(object),
+            Self::Packed(packed) => Arc::new(StoredObject {
+                kind: packed.kind,
+                body: LazyJson::of_text(packed.body.clone()),
+                managers: LazyJson::of_text(Arc::clone(&packed.managers)),
+                version: packed.version,
+            }),
+        }
+    }
+
+    /// Keeps the text only; returns its length.
+    pub(crate) fn pack(&mut self) -> usize {
+        if let Self::Decoded(object) = self {
+            *self = Self::Packed(Arc::new(PackedObject {
+                kind: object.kind,
+                body: object.body.text().clone(),
+                managers: Arc::clone(object.managers.text()),
+                version: object.version,
+            }));
+        }
+        match self {
+            Self::Packed(packed) => packed.body.bytes.len() + packed.managers.len(),
+            Self::Decoded(_) => 0,
+        }
+    }
+
+    pub(crate) fn version(&self) -> u64 {
+        match self {
+            Self::Decoded(object) => object.version,
+            Self::Packed(packed) => packed.version,
+        }
+    }
 }
 
 impl StoredObject {
@@ -34,45 +83,13 @@ impl StoredObject {
         Self::of(kind, body, managers, version)
     }
 
-    /// An object whose JSON is known.
-    pub(crate) fn with_text(
-        kind: &'static ResourceKind,
-        body: Value,
-        managers: Managers,
-        version: u64,
-        text: Bytes,
-    ) -> Arc<Self> {
-        Arc::new(Self {
-            kind,
-            body,
-            managers,
-            version,
-            text: OnceLock::from(text),
-            text_with_managers: OnceLock::new(),
-        })
-    }
-
     pub(crate) fn of(kind: &'static ResourceKind, body: Value, managers: Managers, version: u64) -> Arc<Self> {
-        Arc::new(Self { kind, body, managers, version, text: OnceLock::new(), text_with_managers: OnceLock::new() })
-    }
-
-    /// The body as JSON, without its type and `managedFields`.
-    pub(crate) fn untyped_text_without_managers(&self) -> &Bytes {
-        // Boxed to release spare capacity, as the text is kept.
-        self.text.get_or_init(|| Bytes::from(to_json_bytes(&self.body).into_boxed_slice()))
-    }
-
-    /// The body as JSON, without its type.
-    pub(crate) fn untyped_text(&self, managed_fields: ManagedFieldsPolicy) -> &Bytes {
-        if managed_fields == ManagedFieldsPolicy::Omit || self.managers.is_none() {
-            return self.untyped_text_without_managers();
-        }
-        self.text_with_managers.get_or_init(|| Bytes::from(to_json_bytes(&self.with_managers()).into_boxed_slice()))
+        Arc::new(Self { kind, body: LazyJson::of_value(body), managers: LazyJson::of_value(managers), version })
     }
 
     /// The body as JSON, with its type.
     pub(crate) fn text(&self, managed_fields: ManagedFieldsPolicy) -> Vec<u8> {
-        let mut text = Vec::with_capacity(self.untyped_text(managed_fields).len() + 64);
+        let mut text = Vec::new();
         self.write(&mut text, managed_fields);
         text
     }
@@ -82,7 +99,27 @@ impl StoredObject {
         for part in ["{\"kind\":\"", self.kind.kind, "\",\"apiVersion\":\"", &self.kind.api_version(), "\","] {
             text.extend_from_slice(part.as_bytes());
         }
-        text.extend_from_slice(&self.untyped_text(managed_fields)[1..]);
+        self.write_parts(text, managed_fields, 1);
+    }
+
+    /// Appends the body without its type.
+    pub(crate) fn write_untyped(&self, text: &mut Vec<u8>, managed_fields: ManagedFieldsPolicy) {
+        self.write_parts(text, managed_fields, 0);
+    }
+
+    fn write_parts(&self, text: &mut Vec<u8>, managed_fields: ManagedFieldsPolicy, from: usize) {
+        let body = self.body.text();
+        let managers: &[u8] = if managed_fields == ManagedFieldsPolicy::Omit { &[] } else { self.managers.text() };
+        text.reserve(body.bytes.len() + managers.len() + 32);
+        match body.managers_at.filter(|_| !managers.is_empty()) {
+            None => text.extend_from_slice(&body.bytes[from..]),
+            Some(at) => {
+                let (before, after) = (&body.bytes[from..at], &body.bytes[at..]);
+                for part in [before, b"\"managedFields\":", managers, b",", after] {
+                    text.extend_from_slice(part);
+                }
+            }
+        }
     }
 
     /// The body with `managedFields`.
@@ -93,7 +130,7 @@ impl StoredObject {
     /// Adds `managedFields` to an object. A patched object may lack the metadata for them.
     pub(crate) fn add_managers(&self, mut object: Value) -> Value {
         let meta = object.get_mut("metadata").and_then(Value::as_object_mut);
-        if let (Some(managers), Some(meta)) = (&self.managers, meta) {
+        if let (Some(managers), Some(meta)) = (&*self.managers, meta) {
             meta.insert("managedFields".to_owned(), managers.to_json());
         }
         object

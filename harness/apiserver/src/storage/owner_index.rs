@@ -4,6 +4,7 @@
 //! cost of a rollout would be quadratic in its pods.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -14,14 +15,17 @@ use crate::storage::object::{FOREGROUND, ORPHAN, StoredObject};
 #[derive(Debug, Default)]
 pub(crate) struct OwnerIndex {
     /// Objects by UID; restored objects may share one.
-    uids: BTreeMap<String, BTreeSet<StoreKey>>,
+    uids: KeysByUid,
     /// Dependents by the UID of each referenced owner, whether it exists or not.
-    dependents: BTreeMap<String, BTreeSet<StoreKey>>,
+    dependents: KeysByUid,
     /// The referenced owners that do not exist.
     absent: BTreeSet<String>,
     /// Objects in deletion that wait for the garbage collector.
-    waiting: BTreeSet<StoreKey>,
+    waiting: BTreeSet<Arc<StoreKey>>,
 }
+
+/// Sorted keys by UID. Most have one key, and a `BTreeSet` reserves room for eleven.
+type KeysByUid = BTreeMap<Box<str>, Vec<Arc<StoreKey>>>;
 
 impl OwnerIndex {
     /// Whether an object has this UID.
@@ -31,12 +35,12 @@ impl OwnerIndex {
 
     /// The first object that has this UID.
     pub(crate) fn of_uid(&self, uid: &str) -> Option<&StoreKey> {
-        self.uids.get(uid)?.first()
+        self.uids.get(uid)?.first().map(Arc::as_ref)
     }
 
     /// The dependents of an owner, in order.
     pub(crate) fn dependents(&self, uid: &str) -> impl Iterator<Item = &StoreKey> {
-        self.dependents.get(uid).into_iter().flatten()
+        self.dependents.get(uid).into_iter().flatten().map(Arc::as_ref)
     }
 
     /// The objects with an owner that does not exist.
@@ -46,11 +50,11 @@ impl OwnerIndex {
 
     /// The objects in deletion that wait for the garbage collector, in order.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = &StoreKey> {
-        self.waiting.iter()
+        self.waiting.iter().map(Arc::as_ref)
     }
 
     /// Updates the index after a change of an object.
-    pub(crate) fn update(&mut self, key: &StoreKey, before: Option<&StoredObject>, after: Option<&StoredObject>) {
+    pub(crate) fn update(&mut self, key: &Arc<StoreKey>, before: Option<&StoredObject>, after: Option<&StoredObject>) {
         let (was, is) = (before.map(|object| object.meta("uid")), after.map(|object| object.meta("uid")));
         let references = |object: &StoredObject| object.body.at("/metadata/ownerReferences").cloned();
         let references_differ = match (before, after) {
@@ -75,29 +79,41 @@ impl OwnerIndex {
             }
             if let Some(is) = is {
                 self.absent.remove(is);
-                self.uids.entry(is.to_owned()).or_default().insert(key.clone());
+                add_key(&mut self.uids, is, key);
             }
         }
         if references_differ {
             for uid in after.and_then(references).iter().flat_map(owners) {
-                self.dependents.entry(uid.to_owned()).or_default().insert(key.clone());
+                add_key(&mut self.dependents, uid, key);
                 if !self.has_uid(uid) {
                     self.absent.insert(uid.to_owned());
                 }
             }
         }
         if after.is_some_and(waits_for_collector) {
-            self.waiting.insert(key.clone());
+            self.waiting.insert(Arc::clone(key));
         } else if before.is_some_and(waits_for_collector) {
             self.waiting.remove(key);
         }
     }
 }
 
+fn add_key(index: &mut KeysByUid, uid: &str, key: &Arc<StoreKey>) {
+    if let Some(keys) = index.get_mut(uid) {
+        if let Err(at) = keys.binary_search(key) {
+            keys.insert(at, Arc::clone(key));
+        }
+    } else {
+        index.insert(uid.into(), vec![Arc::clone(key)]);
+    }
+}
+
 /// Removes a key; returns whether it was the last one.
-fn remove_key(index: &mut BTreeMap<String, BTreeSet<StoreKey>>, uid: &str, key: &StoreKey) -> bool {
+fn remove_key(index: &mut KeysByUid, uid: &str, key: &Arc<StoreKey>) -> bool {
     let Some(keys) = index.get_mut(uid) else { return false };
-    keys.remove(key);
+    if let Ok(at) = keys.binary_search(key) {
+        keys.remove(at);
+    }
     let is_empty = keys.is_empty();
     if is_empty {
         index.remove(uid);

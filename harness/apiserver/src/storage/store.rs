@@ -1,8 +1,13 @@
 //! The store: all objects in order, and a log of all changes.
 //!
-//! Most readers of the log need only its newest changes. The objects of older changes are packed as
-//! JSON text, which takes a tenth of the memory, and are parsed again on access. The beginning of a
-//! very long log is dropped, as in etcd's compaction: watches and lists from there get 410.
+//! Decoded objects take much memory, so only those that were written last stay decoded, and in the
+//! log those of the newest changes; the others are packed as JSON text, and decoded on access.
+//!
+//! The beginning of a very long log is dropped, and watches and lists from there get 410. Upstream
+//! drops by age and number: etcd's history of more than five minutes, and of a watch cache what
+//! exceeds 102,400 events of a kind or is older than 75 seconds. Here only number and size count:
+//! virtual time passes by hours between two requests, so any age would expire watches that a real
+//! cluster of the same load serves.
 //!
 //! One counter counts all changes, as in etcd; the resourceVersion of an object is the count at its
 //! last change. A watch is a position in the log.
@@ -11,40 +16,41 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use serde_json::Value;
 
 use crate::fields::entries::Managers;
 use crate::fields::field_manager;
 use crate::storage::keys::StoreKey;
-use crate::storage::object::StoredObject;
+use crate::storage::lazy_json::json_len;
+use crate::storage::object::{KeptObject, StoredObject};
 use crate::storage::owner_index::OwnerIndex;
 use crate::types::kinds::{KindOrder, ResourceKind};
 
 /// A change of an object.
 #[derive(Debug)]
 pub(crate) struct ChangeRecord {
-    pub(crate) key: StoreKey,
-    before: Option<LoggedObject>,
-    after: Option<LoggedObject>,
-    last: Option<LoggedObject>,
+    pub(crate) key: Arc<StoreKey>,
+    before: Option<KeptObject>,
+    after: Option<KeptObject>,
+    last: Option<KeptObject>,
     pub(crate) version: u64,
-}
-
-/// An object in the log, decoded or packed.
-#[derive(Debug)]
-enum LoggedObject {
-    Decoded(Arc<StoredObject>),
-    Text { kind: &'static ResourceKind, version: u64, text: Bytes, managers: Managers },
+    /// The bytes of its new JSON, approximately until it is packed.
+    bytes: usize,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Store {
-    objects: BTreeMap<StoreKey, Arc<StoredObject>>,
+    objects: BTreeMap<Arc<StoreKey>, KeptObject>,
+    /// The decoded objects by version: those that were written last. With the bytes of their JSON.
+    decoded: BTreeMap<u64, (Arc<StoreKey>, usize)>,
+    decoded_bytes: usize,
     owners: OwnerIndex,
     log: Vec<ChangeRecord>,
     /// Changes before this index are packed.
     packed: usize,
+    /// The bytes of the packed and of the other changes.
+    packed_bytes: usize,
+    unpacked_bytes: usize,
     version: u64,
     /// Watches cannot start before this version.
     forgotten: u64,
@@ -52,48 +58,40 @@ pub(crate) struct Store {
     dropped: BTreeMap<KindOrder, u64>,
 }
 
-/// The number of newest changes that stay decoded: more than any watch has pending.
+/// The bytes of JSON of the objects that stay decoded: some hundred objects of a typical workload,
+/// which take five megabytes.
+const DECODED_BYTES: usize = 256 << 10;
+
+/// The number of newest changes that stay decoded, unless they exceed [`DECODED_BYTES`]: more than
+/// any watch has pending.
 const DECODED_CHANGES: usize = 256;
 
-/// The log keeps at least this many of the newest changes, and at most twice as many.
+/// The log keeps at least this many of the newest changes, and at most twice as many,
 pub(crate) const LOGGED: usize = 20_000;
 
-impl LoggedObject {
-    fn object(&self) -> Arc<StoredObject> {
-        match self {
-            Self::Decoded(object) => Arc::clone(object),
-            Self::Text { kind, version, text, managers } => {
-                let body = serde_json::from_slice(text).expect("what was written as JSON reads as JSON");
-                StoredObject::with_text(kind, body, managers.clone(), *version, text.clone())
-            }
-        }
-    }
-
-    fn pack(&mut self) {
-        if let Self::Decoded(object) = self {
-            let (text, managers) = (object.untyped_text_without_managers().clone(), object.managers.clone());
-            *self = Self::Text { kind: object.kind, version: object.version, text, managers };
-        }
-    }
-}
+/// but at most this many bytes of JSON; of a log that exceeds them the older half is dropped.
+pub(crate) const LOGGED_BYTES: usize = 64 << 20;
 
 impl ChangeRecord {
     pub(crate) fn before(&self) -> Option<Arc<StoredObject>> {
-        self.before.as_ref().map(LoggedObject::object)
+        self.before.as_ref().map(KeptObject::object)
     }
 
     /// The object after the change; `None` if it was deleted.
     pub(crate) fn after(&self) -> Option<Arc<StoredObject>> {
-        self.after.as_ref().map(LoggedObject::object)
+        self.after.as_ref().map(KeptObject::object)
     }
 
     /// The last state of a deleted object, at the version of its deletion.
     pub(crate) fn last(&self) -> Option<Arc<StoredObject>> {
-        self.last.as_ref().map(LoggedObject::object)
+        self.last.as_ref().map(KeptObject::object)
     }
 
     fn pack(&mut self) {
-        [&mut self.before, &mut self.after, &mut self.last].into_iter().flatten().for_each(LoggedObject::pack);
+        if let Some(before) = &mut self.before {
+            before.pack();
+        }
+        self.bytes = [&mut self.after, &mut self.last].into_iter().flatten().map(KeptObject::pack).sum();
     }
 }
 
@@ -112,8 +110,12 @@ impl Store {
         self.forgotten = self.forgotten.max(version.min(self.version));
     }
 
-    pub(crate) fn get(&self, key: &StoreKey) -> Option<&Arc<StoredObject>> {
-        self.objects.get(key)
+    pub(crate) fn get(&self, key: &StoreKey) -> Option<Arc<StoredObject>> {
+        self.objects.get(key).map(KeptObject::object)
+    }
+
+    pub(crate) fn contains(&self, key: &StoreKey) -> bool {
+        self.objects.contains_key(key)
     }
 
     /// The objects of a kind in one namespace, or in all if it is empty.
@@ -121,16 +123,19 @@ impl Store {
         &'a self,
         kind: &'static ResourceKind,
         namespace: &'a str,
-    ) -> impl Iterator<Item = &'a Arc<StoredObject>> {
-        self.objects_of(kind.order(), namespace)
+    ) -> impl Iterator<Item = Arc<StoredObject>> + 'a {
+        self.entries_of(kind.order(), namespace).map(|(_, object)| object.object())
     }
 
-    fn objects_of<'a>(&'a self, place: KindOrder, namespace: &'a str) -> impl Iterator<Item = &'a Arc<StoredObject>> {
+    fn entries_of<'a>(
+        &'a self,
+        place: KindOrder,
+        namespace: &'a str,
+    ) -> impl Iterator<Item = (&'a Arc<StoreKey>, &'a KeptObject)> {
         let from = StoreKey { kind: place, namespace: namespace.to_owned(), name: String::new() };
         self.objects
-            .range(from..)
+            .range::<StoreKey, _>(from..)
             .take_while(move |(key, _)| key.kind == place && (namespace.is_empty() || key.namespace == namespace))
-            .map(|(_, object)| object)
     }
 
     /// The index of objects by owner.
@@ -139,35 +144,41 @@ impl Store {
     }
 
     /// The object with a UID; the first, if restored objects share it.
-    pub(crate) fn get_by_uid(&self, uid: &str) -> Option<&Arc<StoredObject>> {
+    pub(crate) fn get_by_uid(&self, uid: &str) -> Option<Arc<StoredObject>> {
         self.get(self.owners.of_uid(uid)?)
     }
 
     /// All objects in a namespace, in order.
-    pub(crate) fn list_namespace<'a>(&'a self, namespace: &'a str) -> impl Iterator<Item = &'a Arc<StoredObject>> {
+    pub(crate) fn list_namespace<'a>(&'a self, namespace: &'a str) -> impl Iterator<Item = Arc<StoredObject>> + 'a {
         // Sorts after every namespace, as those have ASCII names.
         let end_of = |kind: KindOrder| StoreKey { kind, namespace: char::MAX.to_string(), name: String::new() };
-        let next = move |kind: KindOrder| self.objects.range((Bound::Excluded(end_of(kind)), Bound::Unbounded)).next();
+        let next = move |kind: KindOrder| {
+            self.objects.range::<StoreKey, _>((Bound::Excluded(end_of(kind)), Bound::Unbounded)).next()
+        };
         let first = self.objects.keys().next().map(|key| key.kind);
         let kinds = std::iter::successors(first, move |kind| next(*kind).map(|(key, _)| key.kind));
-        kinds.flat_map(move |kind| self.objects_of(kind, namespace))
+        kinds.flat_map(move |kind| self.entries_of(kind, namespace)).map(|(_, object)| object.object())
     }
 
-    /// The objects of a kind at an older version.
-    pub(crate) fn list_at(&self, kind: &'static ResourceKind, namespace: &str, version: u64) -> Vec<Arc<StoredObject>> {
-        let mut objects: BTreeMap<StoreKey, Arc<StoredObject>> =
-            self.list(kind, namespace).map(|object| (object.key(), Arc::clone(object))).collect();
+    /// The objects of a kind at an older version, in order.
+    pub(crate) fn list_at(
+        &self,
+        kind: &'static ResourceKind,
+        namespace: &str,
+        version: u64,
+    ) -> Vec<(Arc<StoreKey>, Arc<StoredObject>)> {
         let place = kind.order();
+        let mut objects: BTreeMap<&Arc<StoreKey>, &KeptObject> = self.entries_of(place, namespace).collect();
         for change in self.log.iter().rev().take_while(|change| change.version > version) {
             if change.key.kind != place || !(namespace.is_empty() || change.key.namespace == namespace) {
                 continue;
             }
-            match change.before() {
-                Some(before) => objects.insert(change.key.clone(), before),
+            match &change.before {
+                Some(before) => objects.insert(&change.key, before),
                 None => objects.remove(&change.key),
             };
         }
-        objects.into_values().collect()
+        objects.into_iter().map(|(key, object)| (Arc::clone(key), object.object())).collect()
     }
 
     /// Creates or replaces an object. An equal object is not written.
@@ -178,14 +189,13 @@ impl Store {
         body: Value,
         managers: Managers,
     ) -> Arc<StoredObject> {
-        let before = self.objects.get(&key).cloned();
-        let is_same = |before: &&Arc<StoredObject>| {
-            field_manager::are_equal(&before.managers, &managers) && is_equal(&before.body, &body)
-        };
-        if let Some(before) = before.as_ref().filter(is_same) {
-            return Arc::clone(before);
+        if let Some(before) = self.get(&key)
+            && field_manager::are_equal(&before.managers, &managers)
+            && is_equal(&before.body, &body)
+        {
+            return before;
         }
-        self.record(kind, key, before, (body, managers))
+        self.record(kind, key, body, managers)
     }
 
     /// Creates or replaces an object even if it is equal; with this version if it is later than all
@@ -198,51 +208,97 @@ impl Store {
         version: Option<u64>,
     ) -> Arc<StoredObject> {
         self.version = self.version.max(version.unwrap_or(0).saturating_sub(1));
-        let before = self.objects.get(&key).cloned();
-        self.record(kind, key, before, (body, None))
+        self.record(kind, key, body, None)
     }
 
     fn record(
         &mut self,
         kind: &'static ResourceKind,
         key: StoreKey,
-        before: Option<Arc<StoredObject>>,
-        (body, managers): (Value, Managers),
+        body: Value,
+        managers: Managers,
     ) -> Arc<StoredObject> {
         self.version += 1;
         let after = StoredObject::new(kind, body, managers, self.version);
-        self.owners.update(&key, before.as_deref(), Some(&after));
-        self.objects.insert(key.clone(), Arc::clone(&after));
-        let (before, logged) = (before.map(LoggedObject::Decoded), Some(LoggedObject::Decoded(Arc::clone(&after))));
-        self.append(ChangeRecord { key, before, after: logged, last: None, version: self.version });
+        let (key, before) = match self.objects.get_key_value(&key) {
+            Some((key, before)) => (Arc::clone(key), Some(before.clone())),
+            None => (Arc::new(key), None),
+        };
+        self.owners.update(&key, before.as_ref().map(KeptObject::object).as_deref(), Some(&after));
+        let (kept, bytes) = (KeptObject::Decoded(Arc::clone(&after)), json_len(&after.body));
+        self.objects.insert(Arc::clone(&key), kept.clone());
+        self.forget_decoded(before.as_ref());
+        self.decoded.insert(self.version, (Arc::clone(&key), bytes));
+        self.decoded_bytes += bytes;
+        self.append(ChangeRecord { key, before, after: Some(kept), last: None, version: self.version, bytes });
+        self.pack_objects();
         after
     }
 
     /// Removes an object; returns its last state, at the version of its deletion.
     pub(crate) fn remove(&mut self, key: &StoreKey) -> Option<Arc<StoredObject>> {
-        let before = self.objects.remove(key)?;
-        self.owners.update(key, Some(&before), None);
+        let (key, before) = self.objects.remove_entry(key)?;
+        self.forget_decoded(Some(&before));
+        let removed = before.object();
+        self.owners.update(&key, Some(&removed), None);
         self.version += 1;
-        let last = StoredObject::new(before.kind, before.body.clone(), before.managers.clone(), self.version);
-        let (before, logged) = (Some(LoggedObject::Decoded(before)), Some(LoggedObject::Decoded(Arc::clone(&last))));
-        self.append(ChangeRecord { key: key.clone(), before, after: None, last: logged, version: self.version });
+        let last = StoredObject::new(removed.kind, removed.body.clone(), removed.managers.clone(), self.version);
+        let (kept, bytes) = (Some(KeptObject::Decoded(Arc::clone(&last))), json_len(&last.body));
+        self.append(ChangeRecord { key, before: Some(before), after: None, last: kept, version: self.version, bytes });
         Some(last)
     }
 
+    /// Stops counting a replaced or removed object among the decoded ones.
+    fn forget_decoded(&mut self, object: Option<&KeptObject>) {
+        if let Some((_, bytes)) = object.and_then(|object| self.decoded.remove(&object.version())) {
+            self.decoded_bytes -= bytes;
+        }
+    }
+
+    /// Packs the objects that were not written for longest.
+    fn pack_objects(&mut self) {
+        while self.decoded_bytes > DECODED_BYTES
+            && let Some((_, (key, bytes))) = self.decoded.pop_first()
+        {
+            self.decoded_bytes -= bytes;
+            if let Some(object) = self.objects.get_mut(&key) {
+                object.pack();
+            }
+        }
+    }
+
     fn append(&mut self, change: ChangeRecord) {
+        self.unpacked_bytes += change.bytes;
         self.log.push(change);
-        while self.packed + DECODED_CHANGES < self.log.len() {
-            self.log[self.packed].pack();
+        while self.packed + DECODED_CHANGES < self.log.len() || self.unpacked_bytes > DECODED_BYTES {
+            let change = &mut self.log[self.packed];
+            self.unpacked_bytes -= change.bytes;
+            change.pack();
+            self.packed_bytes += change.bytes;
             self.packed += 1;
         }
-        if self.log.len() >= 2 * LOGGED {
-            let oldest = self.log.len() - LOGGED;
-            self.forget(self.log[oldest - 1].version);
-            for change in self.log.drain(..oldest) {
-                self.dropped.insert(change.key.kind, change.version);
-            }
-            self.packed -= oldest;
+        self.drop_oldest_changes();
+    }
+
+    /// Drops the beginning of a log that is too long.
+    fn drop_oldest_changes(&mut self) {
+        let surplus = if self.log.len() >= 2 * LOGGED { self.log.len() - LOGGED } else { 0 };
+        let mut excess = if self.packed_bytes > LOGGED_BYTES { self.packed_bytes - LOGGED_BYTES / 2 } else { 0 };
+        let too_large = self.log.iter().take_while(|change| {
+            let exceeds = excess > 0;
+            excess = excess.saturating_sub(change.bytes);
+            exceeds
+        });
+        let dropped = surplus.max(too_large.count());
+        if dropped == 0 {
+            return;
         }
+        self.forget(self.log[dropped - 1].version);
+        for change in self.log.drain(..dropped) {
+            self.packed_bytes -= change.bytes;
+            self.dropped.insert(change.key.kind, change.version);
+        }
+        self.packed -= dropped;
     }
 
     /// Whether a relevant change followed a version, or the log lacks changes since then.
@@ -293,6 +349,7 @@ mod tests {
     use crate::types::kinds::kind;
 
     static PODS: ResourceKind = kind("", "v1", "pods", "Pod");
+    static EVENTS: ResourceKind = kind("", "v1", "events", "Event");
 
     fn pod(name: &str, phase: &str) -> (StoreKey, Value) {
         let key = StoreKey::new(&PODS, "ns", name);
@@ -309,10 +366,10 @@ mod tests {
         store.put(&PODS, pod("b", "").0, pod("b", "").1, None);
         assert_eq!(store.remove(&key).unwrap().version, 4);
         let names = |version| -> Vec<String> {
-            store.list_at(&PODS, "ns", version).iter().map(|one| one.meta("name").to_owned()).collect()
+            store.list_at(&PODS, "ns", version).iter().map(|(key, _)| key.name.clone()).collect()
         };
         assert_eq!((names(1), names(3), names(4)), (vec!["a".into()], vec!["a".into(), "b".into()], vec!["b".into()]));
-        assert_eq!(store.list_at(&PODS, "ns", 1)[0].body["status"]["phase"], "Pending");
+        assert_eq!(store.list_at(&PODS, "ns", 1)[0].1.body["status"]["phase"], "Pending");
         assert_eq!(store.since(2).len(), 2);
         store.forget(9);
         assert_eq!(store.forgotten(), 4, "no more than there was");
@@ -332,7 +389,7 @@ mod tests {
         assert_eq!((store.has_changed(0, |_| false), store.has_changed(first - 1, |_| false)), (true, false));
         assert_eq!(store.forgotten(), first - 1, "a watch from before the first is refused");
         let newest = change(&mut store, 0);
-        assert_eq!(store.since(newest.version - 1)[0].after().unwrap().body, newest.body);
+        assert_eq!(*store.since(newest.version - 1)[0].after().unwrap().body, *newest.body);
     }
 
     #[test]
@@ -350,7 +407,81 @@ mod tests {
             let (after, version) = (change.after().unwrap(), change.version);
             assert_eq!((after.version, after.meta("resourceVersion")), (version, version.to_string().as_str()));
         }
-        assert!(matches!(store.log[0].after, Some(LoggedObject::Text { .. })));
-        assert!(matches!(store.log[2 * DECODED_CHANGES - 1].before, Some(LoggedObject::Decoded(_))));
+        assert!(matches!(store.log[0].after, Some(KeptObject::Packed(_))));
+        assert!(matches!(store.log[2 * DECODED_CHANGES - 1].before, Some(KeptObject::Decoded(_))));
+    }
+    /// A pod whose JSON is somewhat longer than `bytes`.
+    fn large_pod(name: &str, bytes: usize) -> (StoreKey, Value) {
+        let (key, mut body) = pod(name, "Running");
+        body["metadata"]["annotations"] = json!({"note": "x".repeat(bytes)});
+        (key, body)
+    }
+
+    #[test]
+    fn drops_older_half_of_a_log_that_is_too_large() {
+        const BYTES: usize = 1 << 20;
+        let mut store = Store::default();
+        let put = |store: &mut Store, number: usize| {
+            let (key, mut body) = large_pod("a", BYTES);
+            body["metadata"]["labels"] = json!({"number": number.to_string()});
+            store.put(&PODS, key, body, None).version
+        };
+        let (key, body) = pod("idle", "Running");
+        store.put(&EVENTS, StoreKey { kind: EVENTS.order(), ..key }, body, None);
+        let mut newest = 0;
+        while store.forgotten() == 0 {
+            newest = put(&mut store, usize::try_from(newest).unwrap());
+            assert!(newest < 80, "the log holds 64 MiB");
+        }
+        assert!(store.packed_bytes <= LOGGED_BYTES / 2, "{}", store.packed_bytes);
+        let kept = store.since(0).len();
+        assert!((31..=33).contains(&kept), "{kept}");
+        assert_eq!(store.forgotten(), newest - u64::try_from(kept).unwrap());
+        assert!(store.lacks_changes_of(PODS.order(), store.forgotten() - 1));
+        assert!(!store.lacks_changes_of(PODS.order(), store.forgotten()));
+        assert!(store.lacks_changes_of(EVENTS.order(), 0), "its only change was the oldest");
+        assert!(!store.lacks_changes_of(EVENTS.order(), 1), "later versions lack nothing");
+    }
+
+    #[test]
+    fn packs_objects_that_were_not_written_for_longest() {
+        let mut store = Store::default();
+        let put = |store: &mut Store, name: &str, bytes: usize| {
+            let (key, body) = large_pod(name, bytes);
+            store.put(&PODS, key, body, None)
+        };
+        let first = put(&mut store, "first", 10);
+        let second = put(&mut store, "second", DECODED_BYTES / 2);
+        put(&mut store, "first", DECODED_BYTES / 4);
+        put(&mut store, "third", DECODED_BYTES / 2);
+        let is_packed = |store: &Store, name: &str| matches!(store.objects[&pod(name, "").0], KeptObject::Packed(_));
+        assert_eq!(["first", "second", "third"].map(|name| is_packed(&store, name)), [false, true, false]);
+        assert_eq!((store.decoded.len(), *store.get(&second.key()).unwrap().body == *second.body), (2, true));
+        // A reader does not change what stays decoded.
+        assert!(is_packed(&store, "second"));
+        store.remove(&first.key());
+        store.remove(&second.key());
+        assert_eq!(store.decoded.len(), 1);
+        assert!(store.decoded_bytes < DECODED_BYTES / 2 + 200);
+    }
+
+    #[test]
+    fn packed_object_keeps_its_managers() {
+        let entries = json!([
+            {"manager": "kubectl", "operation": "Update", "apiVersion": "apps/v1", "fieldsType": "FieldsV1",
+                "fieldsV1": {"f:spec": {"f:replicas": {}}}},
+            {"manager": "kubectl", "operation": "Update", "apiVersion": "apps/v1", "time": "2030-01-01T00:00:00Z",
+                "fieldsType": "FieldsV1", "fieldsV1": {"f:metadata": {"f:labels": {".": {}, "f:a": {}}}}},
+        ]);
+        let managers = Some(Arc::new(crate::fields::entries::ManagedFields::of_stored(&entries)));
+        let object = StoredObject::new(&PODS, pod("a", "Running").1, managers, 7);
+        let mut kept = KeptObject::Decoded(Arc::clone(&object));
+        assert!(kept.pack() > 0);
+        let packed = kept.object();
+        assert_eq!((packed.with_managers(), packed.version), (object.with_managers(), 7));
+        assert_eq!(packed.with_managers()["metadata"]["managedFields"], entries);
+        let include = crate::http::request::ManagedFieldsPolicy::Include;
+        let text: Value = serde_json::from_slice(&packed.text(include)).unwrap();
+        assert_eq!(text, object.typed());
     }
 }

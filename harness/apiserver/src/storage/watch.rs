@@ -75,7 +75,7 @@ impl WatchCursor {
             WatchEvent::Encoded(line) => return line,
             WatchEvent::Object(event_type, object) => (event_type, object),
         };
-        let mut text = Vec::with_capacity(object.untyped_text(self.managed_fields).len() + 96);
+        let mut text = Vec::new();
         text.extend_from_slice(match event_type {
             EventType::Added => b"{\"type\":\"ADDED\",\"object\":",
             EventType::Modified => b"{\"type\":\"MODIFIED\",\"object\":",

@@ -183,8 +183,13 @@ impl Kinds {
         self.custom.insert(name.to_owned(), definition);
     }
 
-    pub(crate) fn clear(&mut self) {
-        self.custom.clear();
+    pub(crate) fn remove(&mut self, name: &str) {
+        self.custom.remove(name);
+    }
+
+    /// The definitions by name.
+    pub(crate) fn definitions(&self) -> impl Iterator<Item = (&str, &DefinitionVersions)> {
+        self.custom.iter().map(|(name, definition)| (name.as_str(), definition))
     }
 
     /// All kinds, including each served version of custom resources.

@@ -157,12 +157,11 @@ fn check_servable(server: &Server, body: &Value) -> ApiResult<()> {
     };
     let own = names(spec);
     let kinds = |spec: &Value| [spec["names"]["kind"].clone(), spec["names"]["listKind"].clone()];
-    let other_definitions =
-        server.store.list(&KIND, "").filter(|other| other.body["metadata"]["name"] != body["metadata"]["name"]);
-    for other in other_definitions.filter(|other| other.body["spec"]["group"] == group) {
-        let other_spec = &other.body["spec"];
-        if names(other_spec).iter().any(|name| own.contains(name))
-            || kinds(other_spec).iter().any(|one| kinds(spec).contains(one))
+    for (name, other) in server.kinds.definitions() {
+        let custom = other.storage.custom.filter(|_| other.storage.group == group && body["metadata"]["name"] != *name);
+        let Some(other_spec) = custom.map(|custom| json!({"names": custom.names})) else { continue };
+        if names(&other_spec).iter().any(|name| own.contains(name))
+            || kinds(&other_spec).iter().any(|one| kinds(spec).contains(one))
         {
             return Err(StatusError::unsupported("two CustomResourceDefinitions of one group that share a name"));
         }

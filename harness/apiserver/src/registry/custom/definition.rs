@@ -6,6 +6,7 @@
 //!
 //! Upstream: `apiextensions-apiserver/pkg/controller` (status, establish, finalizer).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -19,6 +20,7 @@ use crate::registry::apiextensions::custom_resource_definition::KIND;
 use crate::registry::custom::kinds_of;
 use crate::registry::state::Server;
 use crate::registry::verbs::delete::DeleteOptions;
+use crate::storage::keys::StoreKey;
 use crate::storage::object::StoredObject;
 
 /// The finalizer that keeps a definition until its objects are deleted.
@@ -44,32 +46,40 @@ fn set_condition(body: &mut Value, name: &str, status: &str, reason: &str, messa
 impl Server {
     /// Runs the controllers of definitions after a change, and serves the established kinds.
     pub(crate) fn establish(&mut self, now: Timestamp) {
-        let is_definition = |change: &crate::storage::store::ChangeRecord| change.key.kind == KIND.order();
-        if !self.deleting_definitions && !self.store.has_changed(self.definitions_version, is_definition) {
-            self.definitions_version = self.store.version();
-            return;
-        }
+        let mut due = std::mem::take(&mut self.deleting_definitions);
         loop {
-            self.define();
-            let all: Vec<Arc<StoredObject>> = self.store.list(&KIND, "").cloned().collect();
-            if !all.iter().any(|one| self.step_definition(one, now)) {
-                self.deleting_definitions = all.iter().any(|one| one.is_deleting());
+            due.extend(self.serve_changed_definitions());
+            let objects: Vec<Arc<StoredObject>> = due.iter().filter_map(|key| self.store.get(key)).collect();
+            if !objects.iter().any(|one| self.step_definition(one, now)) {
+                due.retain(|key| self.store.get(key).is_some_and(|one| one.is_deleting()));
                 break;
             }
         }
-        self.definitions_version = self.store.version();
+        self.deleting_definitions = due;
     }
 
-    /// Serves the established kinds, and only them.
-    pub(crate) fn define(&mut self) {
-        self.kinds.clear();
-        let all: Vec<Arc<StoredObject>> = self.store.list(&KIND, "").cloned().collect();
-        for one in all {
-            let established = condition(&one.body, "Established").is_some_and(|one| one["status"] == "True");
-            if let (true, Ok(definition)) = (established, kinds_of(&one.body["spec"])) {
-                self.kinds.define(one.meta("name"), definition);
+    /// Serves the kinds of established definitions among those that changed since the last call,
+    /// and of the others no longer; returns the changed ones.
+    fn serve_changed_definitions(&mut self) -> BTreeSet<StoreKey> {
+        let (order, from) = (KIND.order(), self.definitions_version);
+        self.definitions_version = self.store.version();
+        let changed: BTreeSet<StoreKey> = if self.store.lacks_changes_of(order, from) {
+            let served = self.kinds.definitions().map(|(name, _)| StoreKey::new(&KIND, "", name));
+            self.store.list(&KIND, "").map(|one| one.key()).chain(served).collect()
+        } else {
+            let changes = self.store.since(from).iter().filter(|change| change.key.kind == order);
+            changes.map(|change| StoreKey::clone(&change.key)).collect()
+        };
+        for key in &changed {
+            let is_established =
+                |body: &Value| condition(body, "Established").is_some_and(|one| one["status"] == "True");
+            let established = self.store.get(key).filter(|one| is_established(&one.body));
+            match established.map(|one| kinds_of(&one.body["spec"])) {
+                Some(Ok(definition)) => self.kinds.define(&key.name, definition),
+                _ => self.kinds.remove(&key.name),
             }
         }
+        changed
     }
 
     /// Performs the next step for a definition; returns whether there was one.
@@ -148,7 +158,7 @@ impl Server {
             set_condition(&mut body, "Terminating", "True", "InstanceDeletionInProgress", message, now);
             return self.write_definition(object, body, now);
         }
-        let remaining: Vec<Arc<StoredObject>> = self.store.list(definition.storage, "").cloned().collect();
+        let remaining: Vec<Arc<StoredObject>> = self.store.list(definition.storage, "").collect();
         if let Some(next) = remaining.iter().find(|one| !one.is_deleting()) {
             return self.delete_object(next, &DeleteOptions::default(), now).is_ok();
         }

@@ -20,29 +20,32 @@ pub(crate) mod validation_result;
 mod values;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use crate::http::status_error::{ApiResult, StatusError};
 use crate::registry::validate::meta;
 use crate::types::custom_kind::CustomKind;
 use crate::types::custom_scale::ScalePaths;
 use crate::types::custom_schema::{Purpose, Schema};
-use crate::types::decode::DecodedValue;
+use crate::types::decode::{DecodedValue, to_json_bytes};
 use crate::types::field_error::FieldError;
 use crate::types::kinds::{DefinitionVersions, ResourceKind, kind};
 use crate::types::names;
+use crate::types::table::TypeDeclaration;
 
-/// All kinds, by the JSON of the parts of the definition that determine them.
-static KIND_CACHE: Mutex<BTreeMap<String, &'static ResourceKind>> = Mutex::new(BTreeMap::new());
+/// All kinds, by the digest of the parts of the definition that determine them.
+static KIND_CACHE: Mutex<BTreeMap<[u8; 32], &'static ResourceKind>> = Mutex::new(BTreeMap::new());
 
 /// The kind of one version of a definition.
 ///
 /// # Errors
 /// The unsupported feature.
 fn kind_of(spec: &Value, version: &Value) -> Result<&'static ResourceKind, String> {
-    let key = json!([spec["group"], spec["names"], spec["scope"], version]).to_string();
+    let parts = [&spec["group"], &spec["names"], &spec["scope"], version];
+    let key: [u8; 32] = Sha256::digest(json!(parts).to_string()).into();
     let mut cache = KIND_CACHE.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(kind) = cache.get(&key) {
         return Ok(kind);
@@ -55,7 +58,9 @@ fn kind_of(spec: &Value, version: &Value) -> Result<&'static ResourceKind, Strin
 fn read_version(spec: &Value, version: &Value) -> Result<ResourceKind, String> {
     let leak = |text: &Value| -> &'static str { text.as_str().unwrap_or_default().to_owned().leak() };
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let schema = Schema::read(&version["schema"]["openAPIV3Schema"], Purpose::Objects)?;
+    let document = &version["schema"]["openAPIV3Schema"];
+    // Read again when an object is written.
+    Schema::read(document, Purpose::Objects)?;
     let status = version["subresources"].get("status").is_some();
     let scale = version["subresources"].get("scale").map(ScalePaths::read).transpose()?;
     let subresources = [("status", status), ("scale", scale.is_some())];
@@ -66,12 +71,12 @@ fn read_version(spec: &Value, version: &Value) -> Result<ResourceKind, String> {
         kind: text(&spec["names"]["kind"]),
         singular: text(&spec["names"]["singular"]),
         list_kind: text(&spec["names"]["listKind"]),
-        typed: typed::by_resource(&schema),
-        schema,
+        schema: OnceLock::new(),
+        typed: OnceLock::new(),
         status,
         scale,
         selectable: selectable.map(|field| text(&field["jsonPath"]).trim_start_matches('.').to_owned()).collect(),
-        document: version["schema"]["openAPIV3Schema"].clone(),
+        document: to_json_bytes(document).into(),
         columns: version["additionalPrinterColumns"].clone(),
         names: spec["names"].clone(),
     };
@@ -103,17 +108,22 @@ pub(crate) fn kinds_of(spec: &Value) -> Result<DefinitionVersions, String> {
 }
 
 impl CustomKind {
+    /// The schema as server-side apply uses it.
+    pub(crate) fn typed(&self) -> &'static TypeDeclaration {
+        self.typed.get_or_init(|| typed::by_resource(self.schema()))
+    }
+
     /// Decodes an object: types its metadata and drops unknown fields.
     ///
     /// # Errors
     /// The decoding error for metadata of the wrong type.
     pub(crate) fn decode(&self, value: &Value) -> Result<DecodedValue, String> {
-        coerce::coerce(&self.schema, value)
+        coerce::coerce(self.schema(), value)
     }
 
     /// Fills in defaults.
     pub(crate) fn fill(&self, body: &mut Value) {
-        coerce::fill(&self.schema, body);
+        coerce::fill(self.schema(), body);
     }
 
     /// The warnings for a valid object: finalizers without a domain. Upstream:
@@ -146,13 +156,13 @@ impl CustomKind {
             Some(old) => meta::custom_resource_update(&new["metadata"], &old["metadata"]),
         };
         let old_value = old.map(|old| self.schema_input(old));
-        let found = values::check(&self.schema, &self.schema_input(new), old_value.as_ref(), "", "");
+        let found = values::check(self.schema(), &self.schema_input(new), old_value.as_ref(), "", "");
         errors.extend(found.map_err(StatusError::unsupported)?);
         if let Some(scale) = &self.scale {
             errors.extend(scale.check_spec(new));
             errors.extend(scale.check_status(new));
         }
-        errors.extend(lists::embedded(&self.schema, &self.with_type(new), false, ""));
+        errors.extend(lists::embedded(self.schema(), &self.with_type(new), false, ""));
         errors.extend(self.lists(new, old));
         Ok(self.with_skipped_rules(errors))
     }
@@ -160,7 +170,7 @@ impl CustomKind {
     /// Validates an updated status.
     pub(crate) fn validate_status(&self, new: &Value, old: &Value) -> ApiResult<Vec<FieldError>> {
         let mut errors = meta::custom_resource_update(&new["metadata"], &old["metadata"]);
-        if let (Some(status), Some(schema)) = (new.get("status"), self.schema.properties.get("status")) {
+        if let (Some(status), Some(schema)) = (new.get("status"), self.schema().properties.get("status")) {
             let found = values::check(schema, status, old.get("status"), "status", "");
             errors.extend(found.map_err(StatusError::unsupported)?);
         }
@@ -171,16 +181,16 @@ impl CustomKind {
 
     /// Reports duplicate list items, unless the old object had some.
     fn lists(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
-        if old.is_some_and(|old| !lists::duplicate_items(&self.schema, old, "").is_empty()) {
+        if old.is_some_and(|old| !lists::duplicate_items(self.schema(), old, "").is_empty()) {
             return Vec::new();
         }
-        lists::duplicate_items(&self.schema, new, "")
+        lists::duplicate_items(self.schema(), new, "")
     }
 
     /// Adds upstream's note that CEL rules were skipped because the object is invalid.
     fn with_skipped_rules(&self, mut errors: Vec<FieldError>) -> Vec<FieldError> {
         const RULES_SKIPPED: &str = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
-        if self.schema.has_rules && errors.iter().any(FieldError::prevents_rules) {
+        if self.schema().has_rules && errors.iter().any(FieldError::prevents_rules) {
             errors.push(FieldError::invalid("<nil>", Value::Null, RULES_SKIPPED));
         }
         errors

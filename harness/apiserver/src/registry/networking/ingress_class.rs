@@ -75,14 +75,14 @@ impl Strategy for IngressClassStrategy {
 }
 
 /// The class of Ingresses that name none: the newest of those that are marked.
-pub(crate) fn default_class(server: &Server) -> Option<&str> {
+pub(crate) fn default_class(server: &Server) -> Option<String> {
     let all = server.store.list(&KIND, "");
     let marked = all.filter(|class| class.body["metadata"]["annotations"][DEFAULT_CLASS] == "true");
     let newest = marked.max_by(|one, other| {
         let created = one.meta("creationTimestamp").cmp(other.meta("creationTimestamp"));
         created.then_with(|| other.meta("name").cmp(one.meta("name")))
     });
-    newest.map(|class| class.meta("name"))
+    newest.map(|class| class.meta("name").to_owned())
 }
 
 /// Upstream: `IsDomainPrefixedPath`.

@@ -100,7 +100,7 @@ impl Strategy for PriorityClassStrategy {
         new: &Value,
         old: Option<&Value>,
     ) -> ApiResult<()> {
-        let existing = default_class(server).map(|existing| existing.meta("name"));
+        let existing = default_class(server).map(|existing| existing.meta("name").to_owned());
         match existing.filter(|existing| new["globalDefault"] == true && (old.is_none() || *existing != name)) {
             None => Ok(()),
             Some(existing) => {
@@ -126,7 +126,7 @@ impl Strategy for PriorityClassStrategy {
 }
 
 /// The class of pods that name none: of several, the one with the lowest value.
-pub(crate) fn default_class(server: &Server) -> Option<&Arc<StoredObject>> {
+pub(crate) fn default_class(server: &Server) -> Option<Arc<StoredObject>> {
     let all = server.store.list(&KIND, "").filter(|class| class.body["globalDefault"] == true);
     all.min_by_key(|class| number(&class.body["value"]))
 }

@@ -74,9 +74,9 @@ impl Server {
         let options = delete_options(&self.kinds, request)?;
         self.dry_run = options.dry_run;
         self.warn_about_preserved_pods(request, &options);
-        let found: Vec<_> = self.store.list(request.kind, &request.info.namespace).cloned().collect();
+        let found: Vec<_> = self.store.list(request.kind, &request.info.namespace).collect();
         let mut items = Vec::new();
-        for object in found.iter().filter(|object| selector.matches(&object.body)) {
+        for object in found.iter().filter(|object| selector.is_empty() || selector.matches(&object.body)) {
             self.delete_object(object, &options, request.now)?;
             // Upstream lists the objects as they were before the deletion.
             let shown = object.as_kind(request.kind);

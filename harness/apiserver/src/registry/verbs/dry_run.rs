@@ -36,6 +36,6 @@ impl Server {
 
     /// Removes an object, unless this is a dry run.
     pub(crate) fn remove_object(&mut self, key: &StoreKey) -> Option<Arc<StoredObject>> {
-        if self.dry_run { self.store.get(key).cloned() } else { self.store.remove(key) }
+        if self.dry_run { self.store.get(key) } else { self.store.remove(key) }
     }
 }

@@ -84,11 +84,11 @@ impl Server {
 
     /// The budgets that select a pod.
     fn budgets(&self, pod: &StoredObject) -> Vec<std::sync::Arc<StoredObject>> {
-        let selects = |budget: &&std::sync::Arc<StoredObject>| {
+        let selects = |budget: &std::sync::Arc<StoredObject>| {
             let selector = &budget.body["spec"]["selector"];
             selector.is_object() && Selector::of_object(selector).matches_labels(&pod.body["metadata"]["labels"])
         };
-        self.store.list(&pod_disruption_budget::KIND, pod.meta("namespace")).filter(selects).cloned().collect()
+        self.store.list(&pod_disruption_budget::KIND, pod.meta("namespace")).filter(selects).collect()
     }
 
     /// Takes one disruption from a budget if it allows one. Upstream: `checkAndDecrement`, which

@@ -1,7 +1,5 @@
 //! Lists: selection, resourceVersion and paging.
 
-use std::sync::Arc;
-
 use http::StatusCode;
 use serde_json::json;
 
@@ -10,7 +8,7 @@ use crate::http::request::ResourceRequest;
 use crate::http::response::{ApiResponse, json_bytes_response};
 use crate::http::status_error::{ApiResult, StatusError};
 use crate::registry::state::Server;
-use crate::storage::object::StoredObject;
+use crate::storage::keys::StoreKey;
 
 impl Server {
     pub(crate) fn list(&mut self, request: &ResourceRequest<'_>) -> ApiResult<ApiResponse> {
@@ -38,22 +36,23 @@ impl Server {
         if at < self.store.forgotten() {
             return Err(StatusError::expired("The resourceVersion for the provided list is too old.".to_owned()));
         }
-        let objects = self.store.list_at(request.kind, &request.info.namespace, at);
+        let mut objects = self.store.list_at(request.kind, &request.info.namespace, at);
         // Field selectors of a custom resource refer to the requested version.
-        let selected = |object: &Arc<StoredObject>| {
-            if request.kind.custom.is_some() { object.as_kind(request.kind) } else { Arc::clone(object) }
-        };
-        let mut objects: Vec<_> = objects.iter().map(selected).collect();
-        if let Some(from) = &from {
-            objects.retain(|object| list_position(object) > *from);
+        if request.kind.custom.is_some() {
+            objects.iter_mut().for_each(|(_, object)| *object = object.as_kind(request.kind));
         }
-        let end = objects.last().map(|object| list_position(object)).unwrap_or_default();
-        objects.retain(|object| selector.matches(&object.body));
+        if let Some(from) = &from {
+            objects.retain(|(key, _)| list_position(key) > *from);
+        }
+        let end = objects.last().map(|(key, _)| list_position(key)).unwrap_or_default();
+        if !selector.is_empty() {
+            objects.retain(|(_, object)| selector.matches(&object.body));
+        }
         let limit = request.http.param("limit").parse::<usize>().unwrap_or(0);
         let remaining = if limit == 0 { 0 } else { objects.len().saturating_sub(limit) };
         objects.truncate(objects.len() - remaining);
         let mut meta = json!({"resourceVersion": at.to_string()});
-        let last = objects.last().map(|object| list_position(object)).unwrap_or_default();
+        let last = objects.last().map(|(key, _)| list_position(key)).unwrap_or_default();
         // There is a next page if any object follows, whether selected or not.
         if remaining > 0 || (limit > 0 && !selects_one && objects.len() == limit && last < end) {
             meta["continue"] = format!("{at}:{last}").into();
@@ -69,14 +68,14 @@ impl Server {
         let (kind, version) = (request.kind.list_kind(), request.kind.api_version());
         let start = format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{version}\",\"metadata\":{meta},\"items\":[");
         let mut body = start.into_bytes();
-        for (index, object) in objects.iter().map(|object| object.as_kind(request.kind)).enumerate() {
+        for (index, object) in objects.iter().map(|(_, object)| object.as_kind(request.kind)).enumerate() {
             if index > 0 {
                 body.push(b',');
             }
             if request.kind.custom.is_some() {
                 object.write(&mut body, request.http.managed_fields);
             } else {
-                body.extend_from_slice(object.untyped_text(request.http.managed_fields));
+                object.write_untyped(&mut body, request.http.managed_fields);
             }
         }
         body.extend_from_slice(b"]}");
@@ -85,6 +84,6 @@ impl Server {
 }
 
 /// The position of an object in a list, for continue tokens.
-fn list_position(object: &StoredObject) -> String {
-    format!("{}/{}", object.meta("namespace"), object.meta("name"))
+fn list_position(key: &StoreKey) -> String {
+    format!("{}/{}", key.namespace, key.name)
 }

@@ -39,8 +39,11 @@ impl Server {
             cursor.initial_events.push(WatchEvent::Encoded(line(&json!({"type": "ERROR", "object": status}))));
         } else if send || requested.is_none() {
             cursor.version = latest;
-            let objects =
-                self.store.list(request.kind, &cursor.namespace).filter(|object| cursor.selector.matches(&object.body));
+            let selector = &cursor.selector;
+            let objects = self
+                .store
+                .list(request.kind, &cursor.namespace)
+                .filter(|object| selector.is_empty() || selector.matches(&object.body));
             cursor.initial_events =
                 objects.map(|object| WatchEvent::Object(EventType::Added, object.as_kind(request.kind))).collect();
             // By default upstream marks the end of the initial events if the client requests any
@@ -97,7 +100,7 @@ impl WatchCursor {
         if key.kind != self.kind.order() || !(self.namespace.is_empty() || key.namespace == self.namespace) {
             return None;
         }
-        let is_selected = |object: &StoredObject| self.selector.matches(&object.body);
+        let is_selected = |object: &StoredObject| self.selector.is_empty() || self.selector.matches(&object.body);
         let before = change.before();
         let was_selected = before.as_ref().is_some_and(|object| is_selected(object));
         match (change.after(), change.last()) {

@@ -271,7 +271,7 @@ impl Server {
             version if version != old.version => return Err(StatusError::stale(kind, name)),
             _ => {}
         }
-        let before = &old.body;
+        let before: &Value = &old.body;
         let mut managers = match applied {
             Some(managers) => managers,
             None => update_managers(request, (before, &old.managers), &mut new, &self.listed_quantities)?,

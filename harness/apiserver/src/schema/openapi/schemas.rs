@@ -129,7 +129,7 @@ impl SchemaBuilder {
     fn add_custom(&mut self, kind: &ResourceKind) {
         let Some(custom) = kind.custom else { return };
         self.add("ObjectMeta");
-        let mut schema = custom.document.clone();
+        let mut schema = custom.document();
         if self.draft == OpenApiVersion::V2 {
             without_v3(&mut schema);
         }

@@ -1,0 +1,154 @@
+//! Values that are decoded from their JSON when they are first read.
+//!
+//! Decoded, an object takes six to nine times the memory of its JSON: each map reserves room for
+//! eleven entries, and each key and string is an allocation. So the store keeps most objects as
+//! text, and a reader that needs only the text, such as a list without a selector, decodes nothing.
+
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+
+use serde_json::{Map, Value};
+
+use crate::fields::entries::{ManagedFields, Managers};
+
+/// A value that has a JSON text.
+pub(crate) trait JsonForm: Sized {
+    /// Its text, which is cheap to clone.
+    type Text: Clone;
+
+    fn encode(&self) -> Self::Text;
+
+    /// Decodes what [`JsonForm::encode`] wrote.
+    fn decode(text: &Self::Text) -> Self;
+}
+
+/// A value or its text. The missing one is made from the other on first access, and kept.
+#[derive(Debug)]
+pub(crate) struct LazyJson<T: JsonForm> {
+    value: OnceLock<T>,
+    text: OnceLock<T::Text>,
+}
+
+impl<T: JsonForm> LazyJson<T> {
+    pub(crate) fn of_value(value: T) -> Self {
+        Self { value: OnceLock::from(value), text: OnceLock::new() }
+    }
+
+    pub(crate) fn of_text(text: T::Text) -> Self {
+        Self { value: OnceLock::new(), text: OnceLock::from(text) }
+    }
+
+    pub(crate) fn text(&self) -> &T::Text {
+        self.text.get_or_init(|| (**self).encode())
+    }
+}
+
+impl<T: JsonForm> Deref for LazyJson<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.value.get_or_init(|| T::decode(self.text.get().expect("without a value there is a text")))
+    }
+}
+
+/// The JSON of an object without `managedFields`.
+#[derive(Debug, Clone)]
+pub(crate) struct BodyText {
+    pub(crate) bytes: Arc<[u8]>,
+    /// Where `managedFields` and a comma can be inserted: before the field of the metadata that
+    /// follows in the alphabet. A stored object has one, its resourceVersion.
+    pub(crate) managers_at: Option<usize>,
+}
+
+impl JsonForm for Value {
+    type Text = BodyText;
+
+    fn encode(&self) -> BodyText {
+        let (mut text, mut managers_at) = (Vec::new(), None);
+        match self {
+            Self::Object(fields) => write_fields(&mut text, fields, |text, name, value| match (name, value) {
+                ("metadata", Self::Object(meta)) => write_fields(text, meta, |text, name, value| {
+                    if name > "managedFields" && managers_at.is_none() {
+                        managers_at = Some(text.len() - name.len() - "\"\":".len());
+                    }
+                    write(text, value);
+                }),
+                _ => write(text, value),
+            }),
+            other => write(&mut text, other),
+        }
+        BodyText { bytes: text.into(), managers_at }
+    }
+
+    fn decode(text: &BodyText) -> Self {
+        serde_json::from_slice(&text.bytes).expect("what was written as JSON reads as JSON")
+    }
+}
+
+/// Managers as the value of `managedFields`; empty if there are none.
+impl JsonForm for Managers {
+    type Text = Arc<[u8]>;
+
+    fn encode(&self) -> Arc<[u8]> {
+        self.as_ref().map_or_else(|| Arc::from([]), |managers| managers.to_text().into())
+    }
+
+    fn decode(text: &Arc<[u8]>) -> Self {
+        if text.is_empty() {
+            return None;
+        }
+        let entries = serde_json::from_slice(text).expect("what was written as JSON reads as JSON");
+        Some(Arc::new(ManagedFields::of_stored(&entries)))
+    }
+}
+
+/// The approximate length of a value's JSON, without encoding it.
+pub(crate) fn json_len(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 4,
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => items.iter().map(|item| json_len(item) + 1).sum::<usize>() + 2,
+        Value::Object(fields) => fields.iter().map(|(name, value)| name.len() + 4 + json_len(value)).sum::<usize>() + 2,
+    }
+}
+
+fn write_fields(
+    text: &mut Vec<u8>,
+    fields: &Map<String, Value>,
+    mut write_value: impl FnMut(&mut Vec<u8>, &str, &Value),
+) {
+    text.push(b'{');
+    for (at, (name, value)) in fields.iter().enumerate() {
+        if at > 0 {
+            text.push(b',');
+        }
+        serde_json::to_writer(&mut *text, name).expect("a string is written to memory");
+        text.push(b':');
+        write_value(text, name, value);
+    }
+    text.push(b'}');
+}
+
+fn write(text: &mut Vec<u8>, value: &Value) {
+    serde_json::to_writer(text, value).expect("the keys of a JSON value are strings");
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn body_text_has_a_position_for_managers() {
+        let body =
+            json!({"data": {"metadata": {"name": "\"quoted\""}}, "metadata": {"labels": {}, "name": "a", "uid": "1"}});
+        let text = LazyJson::of_value(body.clone()).text().clone();
+        assert_eq!(*text.bytes, *serde_json::to_vec(&body).unwrap());
+        let (before, after) = text.bytes.split_at(text.managers_at.unwrap());
+        let with = [before, b"\"managedFields\":[],", after].concat();
+        let with: Value = serde_json::from_slice(&with).unwrap();
+        assert_eq!(with["metadata"], json!({"labels": {}, "managedFields": [], "name": "a", "uid": "1"}));
+        assert_eq!(*LazyJson::<Value>::of_text(text), body);
+    }
+}
