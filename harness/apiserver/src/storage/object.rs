@@ -32,14 +32,14 @@ pub(crate) struct PackedObject {
     version: u64,
 }
 
-/// An object as the store keeps it.
+/// An object as the store and the log hold it.
 #[derive(Debug, Clone)]
-pub(crate) enum KeptObject {
+pub(crate) enum StoredVersion {
     Decoded(Arc<StoredObject>),
     Packed(Arc<PackedObject>),
 }
 
-impl KeptObject {
+impl StoredVersion {
     /// The object. That of a packed one is the caller's, and is decoded when it is read.
     pub(crate) fn object(&self) -> Arc<StoredObject> {
         match self {

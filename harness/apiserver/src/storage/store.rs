@@ -22,7 +22,7 @@ use crate::fields::entries::Managers;
 use crate::fields::field_manager;
 use crate::storage::keys::StoreKey;
 use crate::storage::lazy_json::json_len;
-use crate::storage::object::{KeptObject, StoredObject};
+use crate::storage::object::{StoredObject, StoredVersion};
 use crate::storage::owner_index::OwnerIndex;
 use crate::types::kinds::{KindOrder, ResourceKind};
 
@@ -30,9 +30,9 @@ use crate::types::kinds::{KindOrder, ResourceKind};
 #[derive(Debug)]
 pub(crate) struct ChangeRecord {
     pub(crate) key: Arc<StoreKey>,
-    before: Option<KeptObject>,
-    after: Option<KeptObject>,
-    last: Option<KeptObject>,
+    before: Option<StoredVersion>,
+    after: Option<StoredVersion>,
+    last: Option<StoredVersion>,
     pub(crate) version: u64,
     /// The bytes of its new JSON, approximately until it is packed.
     bytes: usize,
@@ -40,7 +40,7 @@ pub(crate) struct ChangeRecord {
 
 #[derive(Debug, Default)]
 pub(crate) struct Store {
-    objects: BTreeMap<Arc<StoreKey>, KeptObject>,
+    objects: BTreeMap<Arc<StoreKey>, StoredVersion>,
     /// The decoded objects by version: those that were written last. With the bytes of their JSON.
     decoded: BTreeMap<u64, (Arc<StoreKey>, usize)>,
     decoded_bytes: usize,
@@ -74,24 +74,24 @@ pub(crate) const LOGGED_BYTES: usize = 64 << 20;
 
 impl ChangeRecord {
     pub(crate) fn before(&self) -> Option<Arc<StoredObject>> {
-        self.before.as_ref().map(KeptObject::object)
+        self.before.as_ref().map(StoredVersion::object)
     }
 
     /// The object after the change; `None` if it was deleted.
     pub(crate) fn after(&self) -> Option<Arc<StoredObject>> {
-        self.after.as_ref().map(KeptObject::object)
+        self.after.as_ref().map(StoredVersion::object)
     }
 
     /// The last state of a deleted object, at the version of its deletion.
     pub(crate) fn last(&self) -> Option<Arc<StoredObject>> {
-        self.last.as_ref().map(KeptObject::object)
+        self.last.as_ref().map(StoredVersion::object)
     }
 
     fn pack(&mut self) {
         if let Some(before) = &mut self.before {
             before.pack();
         }
-        self.bytes = [&mut self.after, &mut self.last].into_iter().flatten().map(KeptObject::pack).sum();
+        self.bytes = [&mut self.after, &mut self.last].into_iter().flatten().map(StoredVersion::pack).sum();
     }
 }
 
@@ -111,7 +111,7 @@ impl Store {
     }
 
     pub(crate) fn get(&self, key: &StoreKey) -> Option<Arc<StoredObject>> {
-        self.objects.get(key).map(KeptObject::object)
+        self.objects.get(key).map(StoredVersion::object)
     }
 
     pub(crate) fn contains(&self, key: &StoreKey) -> bool {
@@ -131,7 +131,7 @@ impl Store {
         &'a self,
         place: KindOrder,
         namespace: &'a str,
-    ) -> impl Iterator<Item = (&'a Arc<StoreKey>, &'a KeptObject)> {
+    ) -> impl Iterator<Item = (&'a Arc<StoreKey>, &'a StoredVersion)> {
         let from = StoreKey { kind: place, namespace: namespace.to_owned(), name: String::new() };
         self.objects
             .range::<StoreKey, _>(from..)
@@ -168,7 +168,7 @@ impl Store {
         version: u64,
     ) -> Vec<(Arc<StoreKey>, Arc<StoredObject>)> {
         let place = kind.order();
-        let mut objects: BTreeMap<&Arc<StoreKey>, &KeptObject> = self.entries_of(place, namespace).collect();
+        let mut objects: BTreeMap<&Arc<StoreKey>, &StoredVersion> = self.entries_of(place, namespace).collect();
         for change in self.log.iter().rev().take_while(|change| change.version > version) {
             if change.key.kind != place || !(namespace.is_empty() || change.key.namespace == namespace) {
                 continue;
@@ -224,8 +224,8 @@ impl Store {
             Some((key, before)) => (Arc::clone(key), Some(before.clone())),
             None => (Arc::new(key), None),
         };
-        self.owners.update(&key, before.as_ref().map(KeptObject::object).as_deref(), Some(&after));
-        let (kept, bytes) = (KeptObject::Decoded(Arc::clone(&after)), json_len(&after.body));
+        self.owners.update(&key, before.as_ref().map(StoredVersion::object).as_deref(), Some(&after));
+        let (kept, bytes) = (StoredVersion::Decoded(Arc::clone(&after)), json_len(&after.body));
         self.objects.insert(Arc::clone(&key), kept.clone());
         self.forget_decoded(before.as_ref());
         self.decoded.insert(self.version, (Arc::clone(&key), bytes));
@@ -243,13 +243,13 @@ impl Store {
         self.owners.update(&key, Some(&removed), None);
         self.version += 1;
         let last = StoredObject::new(removed.kind, removed.body.clone(), removed.managers.clone(), self.version);
-        let (kept, bytes) = (Some(KeptObject::Decoded(Arc::clone(&last))), json_len(&last.body));
+        let (kept, bytes) = (Some(StoredVersion::Decoded(Arc::clone(&last))), json_len(&last.body));
         self.append(ChangeRecord { key, before: Some(before), after: None, last: kept, version: self.version, bytes });
         Some(last)
     }
 
     /// Stops counting a replaced or removed object among the decoded ones.
-    fn forget_decoded(&mut self, object: Option<&KeptObject>) {
+    fn forget_decoded(&mut self, object: Option<&StoredVersion>) {
         if let Some((_, bytes)) = object.and_then(|object| self.decoded.remove(&object.version())) {
             self.decoded_bytes -= bytes;
         }
@@ -407,8 +407,8 @@ mod tests {
             let (after, version) = (change.after().unwrap(), change.version);
             assert_eq!((after.version, after.meta("resourceVersion")), (version, version.to_string().as_str()));
         }
-        assert!(matches!(store.log[0].after, Some(KeptObject::Packed(_))));
-        assert!(matches!(store.log[2 * DECODED_CHANGES - 1].before, Some(KeptObject::Decoded(_))));
+        assert!(matches!(store.log[0].after, Some(StoredVersion::Packed(_))));
+        assert!(matches!(store.log[2 * DECODED_CHANGES - 1].before, Some(StoredVersion::Decoded(_))));
     }
     /// A pod whose JSON is somewhat longer than `bytes`.
     fn large_pod(name: &str, bytes: usize) -> (StoreKey, Value) {
@@ -454,7 +454,7 @@ mod tests {
         let second = put(&mut store, "second", DECODED_BYTES / 2);
         put(&mut store, "first", DECODED_BYTES / 4);
         put(&mut store, "third", DECODED_BYTES / 2);
-        let is_packed = |store: &Store, name: &str| matches!(store.objects[&pod(name, "").0], KeptObject::Packed(_));
+        let is_packed = |store: &Store, name: &str| matches!(store.objects[&pod(name, "").0], StoredVersion::Packed(_));
         assert_eq!(["first", "second", "third"].map(|name| is_packed(&store, name)), [false, true, false]);
         assert_eq!((store.decoded.len(), *store.get(&second.key()).unwrap().body == *second.body), (2, true));
         // A reader does not change what stays decoded.
@@ -475,7 +475,7 @@ mod tests {
         ]);
         let managers = Some(Arc::new(crate::fields::entries::ManagedFields::of_stored(&entries)));
         let object = StoredObject::new(&PODS, pod("a", "Running").1, managers, 7);
-        let mut kept = KeptObject::Decoded(Arc::clone(&object));
+        let mut kept = StoredVersion::Decoded(Arc::clone(&object));
         assert!(kept.pack() > 0);
         let packed = kept.object();
         assert_eq!((packed.with_managers(), packed.version), (object.with_managers(), 7));
