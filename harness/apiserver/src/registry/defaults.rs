@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::pointer::JsonPointer;
 use crate::registry::resource_list::default_requests;
+use crate::types::quantity::rounded_to_thousandths;
 
 pub(crate) fn spec(body: &mut Value, defaults: &Value) {
     let spec = entry(body, "spec");
@@ -29,6 +30,10 @@ pub(crate) fn pod_spec(spec: &mut Value) {
                 spec["serviceAccountName"] = account;
             }
         }
+    }
+    round_up(spec, &["overhead"]);
+    if let Some(resources) = spec.get_mut("resources") {
+        round_up(resources, &["limits", "requests"]);
     }
     let host = spec["hostNetwork"] == true;
     for list in ["initContainers", "containers", "ephemeralContainers"] {
@@ -61,6 +66,9 @@ fn container(container: &mut Value, host_network: bool) {
                 set(file, "optional", json!(false));
             }
         }
+    }
+    if let Some(resources) = container.get_mut("resources") {
+        round_up(resources, &["limits", "requests"]);
     }
     for name in ["livenessProbe", "readinessProbe", "startupProbe"] {
         if let Some(probe) = container.get_mut(name) {
@@ -151,6 +159,17 @@ fn is_latest(image: &str) -> bool {
     }
     let name = image.rsplit('/').next().unwrap_or_default();
     name.split_once(':').is_none_or(|(_, tag)| tag == "latest")
+}
+
+/// Rounds the amounts of these lists up to thousandths. Upstream: `SetDefaults_ResourceList`.
+pub(crate) fn round_up(owner: &mut Value, lists: &[&str]) {
+    for list in lists {
+        for (_, amount) in owner.get_mut(*list).and_then(Value::as_object_mut).into_iter().flatten() {
+            if let Some(rounded) = amount.as_str().and_then(rounded_to_thousandths) {
+                *amount = rounded.into();
+            }
+        }
+    }
 }
 
 /// The object in a field, created if absent.

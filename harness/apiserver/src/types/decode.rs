@@ -75,7 +75,11 @@ impl FieldDeclaration {
         match self.pointer || self.omit_zero {
             true => !(self.omit_empty || self.omit_zero),
             false => {
-                !self.omit_empty || matches!(self.shape, ValueType::Struct(_) | ValueType::Time | ValueType::MicroTime)
+                let is_struct = matches!(
+                    self.shape,
+                    ValueType::Struct(_) | ValueType::Time | ValueType::MicroTime | ValueType::Quantity
+                );
+                !self.omit_empty || is_struct
             }
         }
     }
@@ -147,6 +151,10 @@ impl TypeDecoder {
     fn absent(&mut self, field: &FieldDeclaration) -> Result<Option<Value>, String> {
         if field.pointer || field.omit_zero {
             return Ok(if field.omit_empty || field.omit_zero { None } else { Some(Value::Null) });
+        }
+        // A quantity is a struct with a text of its own, so `omitempty` does not omit it.
+        if matches!(field.shape, ValueType::Quantity) {
+            return Ok(Some(zero(&field.shape)));
         }
         // An absent time is encoded as null, except with `omitzero`.
         if matches!(field.shape, ValueType::Time | ValueType::MicroTime) {

@@ -14,6 +14,7 @@ const MAX_FAST_DIGITS: i32 = 18;
 /// The smallest power of ten; smaller fractions are rounded up.
 const MIN_SCALE: i32 = -9;
 const BILLION: i128 = 1_000_000_000;
+const BILLIONTHS_PER_THOUSANDTH: i128 = 1_000_000;
 
 const FORMAT_ERROR: &str =
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
@@ -66,7 +67,6 @@ impl Quantity {
 
     /// The value in thousandths, rounded up. Upstream: `MilliValue`.
     pub(crate) fn thousandths(&self) -> i128 {
-        const BILLIONTHS_PER_THOUSANDTH: i128 = 1_000_000;
         self.billionths.div_euclid(BILLIONTHS_PER_THOUSANDTH)
             + i128::from(self.billionths.rem_euclid(BILLIONTHS_PER_THOUSANDTH) != 0)
     }
@@ -228,6 +228,19 @@ pub(crate) fn canonical(text: &str) -> Result<String, &'static str> {
     Ok(if text.starts_with('-') && format_number != "0" { format!("-{format_number}") } else { format_number })
 }
 
+/// A canonical quantity in whole thousandths, rounded away from zero; `None` if it is in whole
+/// thousandths. Upstream: `Quantity.RoundUp`, as `SetDefaults_ResourceList` calls it.
+pub(crate) fn rounded_to_thousandths(text: &str) -> Option<String> {
+    const MILLI_SCALE: i32 = -3;
+    let parts = ParsedQuantity::parse(text).ok()?;
+    let quantity = Quantity { billionths: parts.billionths().abs(), format: parts.format, text: None };
+    if quantity.billionths % BILLIONTHS_PER_THOUSANDTH == 0 {
+        return None;
+    }
+    let rounded = format_number(quantity.thousandths(), MILLI_SCALE, parts.format)?;
+    Some(if parts.negative { format!("-{rounded}") } else { rounded })
+}
+
 /// Whether upstream holds two valid quantities differently in memory.
 pub(crate) fn differ_in_memory(first: &str, second: &str) -> bool {
     first != second && InMemory::of(first) != InMemory::of(second)
@@ -374,6 +387,21 @@ mod tests {
     #[case("16Ei", "9223372036854775807")]
     fn canonical_quantity_matches_upstream(#[case] text: &str, #[case] format_number: &str) {
         assert_eq!(canonical(text).as_deref(), Ok(format_number));
+    }
+
+    #[rstest]
+    #[case("100u", Some("1m"))]
+    #[case("1500u", Some("2m"))]
+    #[case("1n", Some("1m"))]
+    #[case("-100u", Some("-1m"))]
+    #[case("1m", None)]
+    #[case("250m", None)]
+    #[case("102400m", None)]
+    #[case("1.5", None)]
+    #[case("64Mi", None)]
+    #[case("16Ei", None)]
+    fn rounds_to_thousandths_away_from_zero(#[case] text: &str, #[case] expected: Option<&str>) {
+        assert_eq!(rounded_to_thousandths(text).as_deref(), expected);
     }
 
     #[rstest]

@@ -5,6 +5,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::types::quantity::Quantity;
+
 /// Whether v1 has a field for the metric: the average CPU utilization.
 pub(crate) fn is_cpu_utilization(metric: &Value) -> bool {
     let resource = &metric["resource"];
@@ -169,6 +171,5 @@ pub(crate) fn current_from_v1(metric: &Value) -> Value {
 
 /// Whether a quantity is zero in any unit.
 fn is_zero(quantity: &str) -> bool {
-    let number = quantity.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    number.parse::<f64>().is_ok_and(|number| number == 0.0)
+    Quantity::parse_stored(quantity).is_zero()
 }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
-use crate::registry::defaults::{entry, items, set};
+use crate::registry::defaults::{entry, items, round_up, set};
 use crate::registry::strategy::{FieldPaths, Strategy};
 use crate::registry::validate::unsupported_fields::unsupported_field;
 use crate::registry::validate::{container, quantity};
@@ -56,6 +56,7 @@ impl Strategy for LimitRangeStrategy {
 /// For containers, the default limit is the maximum, and the default request is the limit or the
 /// minimum.
 fn default_limit(limit: &mut Value) {
+    round_up(limit, &["max", "min", "default", "defaultRequest", "maxLimitRequestRatio"]);
     if limit["type"] != "Container" {
         return;
     }

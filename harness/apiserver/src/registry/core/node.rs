@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::http::status_error::ApiResult;
-use crate::registry::defaults::{entry, set};
+use crate::registry::defaults::{entry, round_up, set};
 use crate::registry::state::Server;
 use crate::registry::strategy::Strategy;
 use crate::registry::validate::{pod, quantity};
@@ -39,6 +39,7 @@ impl Strategy for NodeStrategy {
     }
 
     fn set_defaults(&self, body: &mut Value) {
+        round_up(&mut body["status"], &["capacity", "allocatable"]);
         if let Some(capacity) = body["status"].get("capacity").cloned() {
             set(&mut body["status"], "allocatable", capacity);
         }

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::http::status_error::{ApiResult, StatusError};
+use crate::registry::defaults::round_up;
 use crate::registry::state::Server;
 use crate::registry::strategy::Strategy;
 use crate::registry::validate::quota;
@@ -23,6 +24,11 @@ pub(crate) static KIND: ResourceKind = ResourceKind {
 pub(crate) struct ResourceQuotaStrategy;
 
 impl Strategy for ResourceQuotaStrategy {
+    fn set_defaults(&self, body: &mut Value) {
+        round_up(&mut body["spec"], &["hard"]);
+        round_up(&mut body["status"], &["hard", "used"]);
+    }
+
     fn prepare_for_create(&self, quota: &mut Value) {
         quota["status"] = json!({});
     }
