@@ -42,5 +42,5 @@ pub use pod_count::PodCount;
 pub use replica_set::{ReplicaSet, ReplicaSetSpec, ReplicaSetStatus};
 pub use seconds::whole_second;
 pub use selector::{LabelSelector, LabelSelectorRequirement};
-pub use template::{canonical_template, is_same_template, with_label, without_label};
+pub use template::{canonical_template, with_label, without_label};
 pub use transcode::TemplateOrOther;

@@ -216,7 +216,7 @@ impl Template {
     }
 
     /// Whether two templates are equal except for the hash label, by the rules of
-    /// [`is_same_template`](super::is_same_template).
+    /// [`canonical_template`].
     pub fn is_same(&self, template: &Self) -> bool {
         Arc::ptr_eq(&self.text, &template.text) || self.text.canonical_digest() == template.text.canonical_digest()
     }

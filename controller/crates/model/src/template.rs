@@ -32,11 +32,6 @@ const QUANTITY_MAPS: [&str; 3] = ["limits", "overhead", "requests"];
 /// Fields with a quantity.
 const QUANTITIES: [&str; 2] = ["divisor", "sizeLimit"];
 
-/// Whether two templates are equal except for the hash label.
-pub fn is_same_template(one: &Value, two: &Value) -> bool {
-    is_equivalent(FieldContext::TEMPLATE, Some(one), Some(two))
-}
-
 /// The canonical form of a template, without the hash label: equal templates have equal forms.
 pub fn canonical_template(template: &Value) -> Value {
     canonicalize(FieldContext::TEMPLATE, template).unwrap_or(Value::Null)
@@ -98,29 +93,6 @@ impl<'a> FieldContext<'a> {
     }
 }
 
-fn is_equivalent(context: FieldContext<'_>, one: Option<&Value>, two: Option<&Value>) -> bool {
-    let has_value = |value: &&Value| !context.is_empty_value(value);
-    let (Some(one), Some(two)) = (one.filter(has_value), two.filter(has_value)) else {
-        return one.filter(has_value).is_none() && two.filter(has_value).is_none();
-    };
-    match (one, two) {
-        (Value::Object(a), Value::Object(b)) => {
-            let agree =
-                |key: &String| context.is_hash_label(key) || is_equivalent(context.below(key), a.get(key), b.get(key));
-            a.keys().all(agree) && b.keys().filter(|key| !a.contains_key(*key)).all(agree)
-        }
-        (Value::Array(a), Value::Array(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_equivalent(FieldContext::ITEM, Some(a), Some(b)))
-        }
-        (one, two) => {
-            one == two
-                || (context.is_quantity
-                    && canonical_quantity(one).is_some()
-                    && canonical_quantity(one) == canonical_quantity(two))
-        }
-    }
-}
-
 fn canonicalize(context: FieldContext<'_>, value: &Value) -> Option<Value> {
     if context.is_empty_value(value) {
         return None;
@@ -159,6 +131,36 @@ mod tests {
 
     use super::*;
     use crate::Template;
+
+    /// Whether two templates are equal except for the hash label: another way to find out, by a
+    /// walk over both.
+    fn is_same_template(one: &Value, two: &Value) -> bool {
+        is_equivalent(FieldContext::TEMPLATE, Some(one), Some(two))
+    }
+
+    fn is_equivalent(context: FieldContext<'_>, one: Option<&Value>, two: Option<&Value>) -> bool {
+        let has_value = |value: &&Value| !context.is_empty_value(value);
+        let (Some(one), Some(two)) = (one.filter(has_value), two.filter(has_value)) else {
+            return one.filter(has_value).is_none() && two.filter(has_value).is_none();
+        };
+        match (one, two) {
+            (Value::Object(a), Value::Object(b)) => {
+                let agree = |key: &String| {
+                    context.is_hash_label(key) || is_equivalent(context.below(key), a.get(key), b.get(key))
+                };
+                a.keys().all(agree) && b.keys().filter(|key| !a.contains_key(*key)).all(agree)
+            }
+            (Value::Array(a), Value::Array(b)) => {
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_equivalent(FieldContext::ITEM, Some(a), Some(b)))
+            }
+            (one, two) => {
+                one == two
+                    || (context.is_quantity
+                        && canonical_quantity(one).is_some()
+                        && canonical_quantity(one) == canonical_quantity(two))
+            }
+        }
+    }
 
     #[rstest]
     #[case::hash_label_does_not_count(

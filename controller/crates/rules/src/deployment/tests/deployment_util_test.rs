@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rollout_model::{Deployment, DeploymentStatus, ReplicaSet, is_same_template, names};
+use rollout_model::{Deployment, DeploymentStatus, ReplicaSet, Template, names};
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -173,7 +173,7 @@ fn terminating_replicas(#[case] sets: &[(i64, Option<i32>)], #[case] expected: O
     assert_eq!(status::terminating_replicas(&sets), expected);
 }
 
-/// TestEqualIgnoreHash, in addition to the rows beside `is_same_template`: labels with and without
+/// TestEqualIgnoreHash, in addition to the rows beside `canonical_template`: labels with and without
 /// the hash.
 #[rstest]
 #[case::same_spec_same_labels(json!({"x": "1"}), json!({"x": "1"}), true)]
@@ -188,12 +188,13 @@ fn equal_ignore_hash(#[case] one: Value, #[case] two: Value, #[case] expected: b
         template["metadata"]["labels"] = labels;
         template
     };
+    let is_same = |one: &Value, two: &Value| Template::new(one.clone()).is_same(&Template::new(two.clone()));
     let (one, two) = (labelled(one), labelled(two));
-    assert_eq!(is_same_template(&one, &two), expected);
-    assert_eq!(is_same_template(&two, &one), expected);
+    assert_eq!(is_same(&one, &two), expected);
+    assert_eq!(is_same(&two, &one), expected);
     let mut other = two;
     other["spec"]["containers"][0]["image"] = "app:2".into();
-    assert!(!is_same_template(&one, &other));
+    assert!(!is_same(&one, &other));
 }
 
 /// TestFindNewReplicaSet: of two ReplicaSets with the same template the oldest is the new one, and
