@@ -1,4 +1,7 @@
-//! Reads a JSON object field by field, and any other JSON as a plain value.
+//! Reads a JSON object field by field, and any other JSON as a plain value. `transcode` and the
+//! client's `split_manifest` and `managed_fields` share it: together they read a page of 50
+//! Deployments in 0.6 MB instead of 5.5 MB (`cargo bench --package controller-client --bench
+//! wire_forms`).
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -1,9 +1,10 @@
-//! An object as the server sent it, stored compactly.
+//! An object as the server sent it, stored compactly: a Deployment of 9.3 kB takes 11 kB instead of
+//! the 59 kB of its parsed JSON, and the body of a status write 8 allocations instead of 383
+//! (`cargo bench --package controller-client --bench wire_forms`).
 //!
-//! Parsed JSON needs some six times the memory of its text, and most of that text exists several
-//! times in a cluster: a Deployment and its newest ReplicaSet have the same pod template, and
-//! kubectl's annotation repeats the whole object. So an object is stored as text, with the
-//! annotations and the template apart:
+//! Most of an object's text exists several times in a cluster: a Deployment and its newest
+//! ReplicaSet have the same pod template, and kubectl's annotation repeats the whole object. So an
+//! object is stored as text, with the annotations and the template apart:
 //!
 //! ```text
 //!  object = other fields and status (text)

