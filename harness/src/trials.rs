@@ -1,10 +1,11 @@
 //! Cases as trials of a test runner.
 //!
 //! A trial is a case on a subject on a cluster, named by its path:
-//! `control-plane::ours::rolling::quarter-on-ten`, `sim::ours::config-restart::safe::delay`. On a real cluster the case's tags are appended,
-//! `kind::ours::rolling::rollover#cross-section#smoke`, because nextest's profiles select by name
-//! only. Whether a trial can run on this machine is decided when the trials are listed, because a
-//! trial that skips itself at run time counts as passed.
+//! `control-plane::ours::rolling::quarter-on-ten`, `sim::ours::config-restart::safe::delay`. On a
+//! real cluster the case's tags are appended, `kind::ours::rolling::rollover#cross-section#smoke`,
+//! because nextest's profiles select by name only. Whether a trial can run on this machine is
+//! decided when the trials are listed, because a trial that skips itself at run time counts as
+//! passed.
 //!
 //! Known failures are in one list, each with its reason. A listed trial must be non-conformant: it
 //! is an error if it passes or is inconclusive.

@@ -40,9 +40,9 @@ pub(super) struct Arguments {
     /// program), upstream:PATH, and on kind deployment:MANIFEST: a controller that runs as pods of
     /// the cluster, from a file or a kustomize folder. On `sim` also virtual:PROGRAM: a controller
     /// in Go that has its clock from the simulation. On `sim` upstream runs in virtual time if
-    /// `scripts/fetch virtual` has built it; upstream:process always runs as a process. xing:PATH
-    /// and reloader:PATH are those projects' own programs, on the cases of their profile. May be
-    /// given several times.
+    /// `scripts/fetch virtual` has built it; upstream:process always runs as a process.
+    /// xing:PATH and reloader:PATH are the programs of two other projects, on the config-restart
+    /// cases of their profile. May be given several times.
     #[arg(help_heading = "Subject", long, default_value = "ours")]
     subject: Vec<String>,
     #[command(flatten)]

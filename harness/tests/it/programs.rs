@@ -376,8 +376,8 @@ fn secret_values_are_neither_stored_nor_printed() {
     }
 }
 
-/// A program in place of another project's, which is not here: it writes down what it gets, and this
-/// project's controller, which knows the flags of both, does the work.
+/// A program in place of another project's, which is not here: it writes down what it gets, and
+/// this project's controller, which knows the flags of both, does the work.
 fn stand_in(folder: &Path, profile: &str) -> PathBuf {
     let controller = Path::new(env!("CARGO_BIN_EXE_lockstep")).with_file_name("rollout-controller");
     assert!(controller.is_file(), "cargo build --package rollout-controller");

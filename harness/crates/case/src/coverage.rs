@@ -33,8 +33,8 @@ pub struct RequirementEntry {
     /// The file of the rule that implements it, from the repository's root.
     #[serde(default)]
     pub code: Option<String>,
-    /// The cases that pin it. `area/name` stands for the case of each restart profile, `*` in a name
-    /// for any characters.
+    /// The cases that pin it. `area/name` stands for the case of each restart profile, `*` in a
+    /// name for any characters.
     #[serde(default)]
     pub cases: Vec<String>,
     /// The unit tests that pin it: `FILE::FUNCTION`, the file from the repository's root.

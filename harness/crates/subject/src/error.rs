@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use lockstep_cluster as cluster;
 use lockstep_recording::controllers::Controller;
 
-use super::{ManifestError, Reference};
+use super::ManifestError;
 
 /// Why a subject cannot be used or started.
 #[derive(Debug, thiserror::Error)]
@@ -175,8 +175,7 @@ fn hint(text: &str) -> String {
     if text == "command:" {
         return ", which names no program".to_owned();
     }
-    let name = text.strip_suffix(':').unwrap_or(text);
-    if Reference::ALL.into_iter().any(|one| one.as_str() == name) {
+    if let name @ ("xing" | "reloader") = text.strip_suffix(':').unwrap_or(text) {
         return format!(" (give the path of its program: {name}:PATH)");
     }
     if text.starts_with("upstream:v") {
