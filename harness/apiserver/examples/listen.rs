@@ -2,14 +2,13 @@
 //!
 //! `cargo run --package kube-apiserver-sim --example listen --features listen`
 
-use kube_apiserver_sim::{ApiServer, ControllerMode, ListenOptions, UNSUPPORTED_PATH};
+use kube_apiserver_sim::{ApiServer, ControllerMode, ListenHandle, ListenOptions, UNSUPPORTED_PATH};
+
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // In real time a deletion reaches dependents a while later, as on a real cluster.
-    let server = ApiServer::builder().controllers(ControllerMode::Background).build();
-    let controllers = tokio::spawn(server.run_controllers());
-    let listening = server.listen(ListenOptions::loopback())?;
+async fn main() -> Outcome<()> {
+    let listening = serve()?;
     let url = listening.url();
     println!("A simulated API server listens at {url} until Ctrl-C. Try:");
     println!();
@@ -22,6 +21,21 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!();
     println!("  curl {url}{UNSUPPORTED_PATH}    # requests that it does not support");
     tokio::signal::ctrl_c().await?;
-    controllers.abort();
+    Ok(())
+}
+
+/// Serves until the handle is dropped.
+fn serve() -> Outcome<ListenHandle> {
+    // In real time a deletion reaches dependents a while later, as on a real cluster.
+    let server = ApiServer::builder().controllers(ControllerMode::Background).build();
+    tokio::spawn(server.run_controllers());
+    Ok(server.listen(ListenOptions::loopback())?)
+}
+
+#[tokio::test]
+async fn serves() -> Outcome<()> {
+    let listening = serve()?;
+    let client = kube::Client::try_from(kube::Config::new(listening.url().parse()?))?;
+    assert_eq!(client.apiserver_version().await?.git_version, kube_apiserver_sim::VERSION);
     Ok(())
 }

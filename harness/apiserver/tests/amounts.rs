@@ -28,12 +28,12 @@ fn pod(container: &Value) -> Value {
 
 #[tokio::test]
 async fn rounds_amounts_of_a_limit_range_up_to_thousandths() {
-    let limit = json!({"type": "Container", "min": {"cpu": "100u"}, "max": {"cpu": "2.0001"}, "default": {"cpu": "1500u"},
-        "maxLimitRequestRatio": {"cpu": "1000.0005"}});
+    let limit =
+        json!({"type": "Container", "min": {"cpu": "100u"}, "max": {"cpu": "2.0001"}, "default": {"cpu": "1500u"}});
     let range = json!({"metadata": {"name": "a"}, "spec": {"limits": [limit]}});
     let range = created("/api/v1/namespaces/default/limitranges", &range).await;
     let expected = json!([{"type": "Container", "min": {"cpu": "1m"}, "max": {"cpu": "2001m"}, "default": {"cpu": "2m"},
-        "defaultRequest": {"cpu": "2m"}, "maxLimitRequestRatio": {"cpu": "1000001m"}}]);
+        "defaultRequest": {"cpu": "2m"}}]);
     assert_eq!(range["spec"]["limits"], expected);
 }
 

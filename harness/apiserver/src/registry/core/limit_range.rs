@@ -56,7 +56,7 @@ impl Strategy for LimitRangeStrategy {
 /// For containers, the default limit is the maximum, and the default request is the limit or the
 /// minimum.
 fn default_limit(limit: &mut Value) {
-    round_up(limit, &["max", "min", "default", "defaultRequest", "maxLimitRequestRatio"]);
+    round_up(limit, &["max", "min", "default", "defaultRequest"]);
     if limit["type"] != "Container" {
         return;
     }
