@@ -6,6 +6,7 @@
 //! cargo bench --package lockstep --bench upstream -- many_pods
 //! ```
 
+mod apiserver;
 mod beside_upstream;
 mod interceptor_overhead;
 mod many_pods;
@@ -20,7 +21,8 @@ use selection::{Benchmark, Outcome};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-const BENCHMARKS: [Benchmark; 4] = [
+const BENCHMARKS: [Benchmark; 5] = [
+    Benchmark { name: "apiserver", run: apiserver::run },
     Benchmark { name: "beside_upstream", run: beside_upstream::run },
     Benchmark { name: "interceptor_overhead", run: interceptor_overhead::run },
     Benchmark { name: "many_pods", run: many_pods::run },
