@@ -151,7 +151,7 @@ impl Row {
         let has_all = resource.verbs.split(',').all(|verb| verbs.iter().any(|served| served == verb));
         let verbs = if has_all { "all".to_owned() } else { verbs.join(", ") };
         let answer = request(server, resource.method(), &resource.path(), PROTOBUF).await;
-        let is_protobuf = answer.content_type == PROTOBUF;
+        let is_protobuf = answer.code.is_success() && answer.content_type == PROTOBUF;
         let formats = match (is_protobuf, resource.verbs.contains("list")) {
             (true, true) => "JSON, YAML, protobuf, tables",
             (true, false) => "JSON, YAML, protobuf",
