@@ -1,4 +1,4 @@
-// Prints the types of the Kubernetes API that kube-apiserver-sim serves, one field a line: its JSON
+// Prints the types of the Kubernetes API that kube-apimachinery has, one field a line: its JSON
 // name, its Go type, whether it is omitted when empty, its number in protobuf, and how a strategic
 // merge patch and server-side apply treat it. The libraries that declare the types are the only
 // source. The kinds are read from the files that declare them, in harness/apiserver/src/registry; their
@@ -14,7 +14,7 @@
 // A type whose name another one has too carries its group before it, `events.Event`, or its group and
 // its version.
 //
-//	cd scripts/api-types && go run . > ../../harness/apiserver/src/types/v1.36.table
+//	cd scripts/api-types && go run . > ../../harness/apiserver/apimachinery/src/types/v1.36.table
 package main
 
 import (

@@ -81,27 +81,24 @@
 //! storage       objects, the log of changes, owners, positions of watches
 //! fields        managedFields and server-side apply
 //! http          requests, routes, queries, bodies, selectors, media types, errors
-//! types         the type table, kinds, protobuf, quantities, names, formats
-//! go            what Go's library prints and accepts
+//! types         the served kinds, and schemas of custom resources
 //! ```
 //!
 //! Each room's first paragraph says what it may import. No two files import each other in a circle.
+//! Below them is the crate `kube-apimachinery`: the type table with what is read from it, protobuf,
+//! quantities and names, and Go's conventions.
 //!
 //! The server itself (`registry::state::Server`) is a function without side effects: the time comes
 //! with each request, and random numbers come from a seed. Only `service` waits, as the latency
 //! model or a test says; only `clock` reads the time, and only `service::listen` opens sockets.
-//! `scripts/api-types` of the repository generates the type table from upstream's declarations.
 
 mod admission;
 mod clock;
 mod controllers;
 mod fields;
-mod go;
 mod http;
 pub mod notify;
-pub mod pointer;
 mod registry;
-mod rng;
 mod schema;
 mod service;
 mod storage;
@@ -111,8 +108,8 @@ mod tests;
 mod types;
 
 pub use crate::http::route::{RequestInfo, Verb};
-pub use rng::SeededRng;
-pub use schema::api_type::{ApiType, UnknownField, custom_apply_patch};
+use kube_apimachinery::go;
+pub use kube_apimachinery::{ApiType, SeededRng, UnknownField, VERSION, custom_apply_patch, pointer, protobuf};
 pub use service::api_server::{ApiServer, ControllerMode};
 pub use service::latency::Latency;
 #[cfg(feature = "listen")]
@@ -125,5 +122,3 @@ pub use testing::builder::Builder;
 pub use testing::follow::{ChangeStream, ObjectChange};
 pub use testing::resource_storage::ResourceStorage;
 pub use testing::watch_control::WatchControl;
-pub use types::protobuf;
-pub use types::table::VERSION;

@@ -87,3 +87,17 @@ impl Default for Kinds {
         Self::new(&KINDS)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::table::TYPES;
+
+    #[test]
+    fn clients_find_the_type_of_every_built_in_kind() {
+        for kind in KINDS {
+            let found = TYPES.object_type(&kind.api_version(), kind.kind);
+            assert_eq!(found, Some(kind.table_index()), "{} {}", kind.api_version(), kind.kind);
+        }
+    }
+}

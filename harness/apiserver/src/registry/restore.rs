@@ -6,6 +6,7 @@ use http::Method;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::SeededRng;
 use crate::http::request::{ApiRequest, ManagedFieldsPolicy, timestamp_value};
 use crate::registry::apiextensions::custom_resource_definition;
 use crate::registry::conversion;
@@ -14,7 +15,6 @@ use crate::registry::decode::{decode_as, untyped};
 use crate::registry::field_ownership::take_managed_fields;
 use crate::registry::scheduling::priority_class::SYSTEM_CLASSES;
 use crate::registry::state::{RecountProgress, Server};
-use crate::rng::SeededRng;
 use crate::storage::error::StorageError;
 use crate::storage::keys::StoreKey;
 use crate::storage::object::StoredObject;

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
+use crate::SeededRng;
 use crate::http::request::ResourceRequest;
 use crate::http::status_error::{ApiResult, StatusError};
-use crate::rng::SeededRng;
 use crate::storage::keys::StoreKey;
 use crate::storage::object::StoredObject;
 use crate::storage::store::Store;

@@ -4,7 +4,6 @@
 //! It imports `types`, `http` and the conversions of `registry`. It must not know the store, the
 //! verbs or the state of the server.
 
-pub(crate) mod api_type;
 pub(crate) mod discovery;
 pub(crate) mod openapi;
 pub(crate) mod printers;

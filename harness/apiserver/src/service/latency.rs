@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use crate::rng::SeededRng;
+use crate::SeededRng;
 
 /// The fixed delay of a request or a response.
 const TRIP: Duration = Duration::from_millis(1);

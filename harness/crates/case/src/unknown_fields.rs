@@ -5,7 +5,7 @@
 //! does. Either way such a case does not mean what it says. Fields of custom resources are left to
 //! their server.
 
-use kube_apiserver_sim::{ApiType, UnknownField, VERSION};
+use kube_apimachinery::{ApiType, UnknownField, VERSION};
 
 use super::diagnostics::{DiagnosticCollector, did_you_mean};
 use super::yaml::{YamlKind, YamlNode};

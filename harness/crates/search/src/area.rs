@@ -128,7 +128,7 @@ fn area_of(op: &Op) -> Option<Area> {
 
 #[cfg(test)]
 mod tests {
-    use kube_apiserver_sim::SeededRng;
+    use kube_apimachinery::SeededRng;
 
     use super::*;
     use crate::corpus::Corpus;

@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use kube_apiserver_sim::SeededRng;
+use kube_apimachinery::SeededRng;
 use lockstep_timeline::{Decision, DecisionAction, State, Timeline, TimelineStep};
 
 use super::area::Areas;

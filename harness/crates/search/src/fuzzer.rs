@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use kube_apiserver_sim::SeededRng;
+use kube_apimachinery::SeededRng;
 use lockstep_case::Case;
 use lockstep_recording::Recording;
 use lockstep_timeline::Timeline;

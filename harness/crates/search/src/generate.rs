@@ -4,7 +4,7 @@
 //! Times are far apart: minReadySeconds and deadlines end in the middle of an `advance`, never
 //! within the second that a namespace takes to settle, because their order would be chance.
 
-use kube_apiserver_sim::SeededRng;
+use kube_apimachinery::SeededRng;
 
 use super::area::Areas;
 use super::initial::{Bound, Focus, InitialDeployment, OwnedSets, RolloutStrategy};

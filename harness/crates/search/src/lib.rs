@@ -9,7 +9,7 @@
 //!   wrong in the middle of them, `pod_profile` the traits of pods.
 //! * `area` names the areas of the case language, to which a search can be limited.
 //! * `generate` creates a random program, with `pod_setup` where pods are chosen; `mutate` changes
-//!   one. Both use a [`SeededRng`](kube_apiserver_sim::SeededRng), from which `random` makes
+//!   one. Both use a [`SeededRng`](kube_apimachinery::SeededRng), from which `random` makes
 //!   numbers.
 //! * `corpus` extracts the keys from a timeline by which a program counts as new, stores the
 //!   programs that had new behaviour, and chooses which to mutate next.

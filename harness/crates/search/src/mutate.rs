@@ -1,6 +1,6 @@
 //! Mutates a program in one or two places.
 
-use kube_apiserver_sim::SeededRng;
+use kube_apimachinery::SeededRng;
 
 use super::area::Areas;
 use super::generate::{deployment, fault, step, write};

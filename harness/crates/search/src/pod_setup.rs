@@ -6,7 +6,7 @@
 //! distinguishes all of them. Then some of the pods are deleted: at once, or one by one, which
 //! needs the order of all.
 
-use kube_apiserver_sim::SeededRng;
+use kube_apimachinery::SeededRng;
 
 use super::op::{DeploymentWrite, Op};
 use super::pod_profile::{PodProfile, PodReadiness};

@@ -213,7 +213,7 @@ mod tests {
     use crate::{Areas, generate};
 
     fn of_sets(steps: Vec<Op>) -> CaseProgram {
-        let mut chance = kube_apiserver_sim::SeededRng::new(1);
+        let mut chance = kube_apimachinery::SeededRng::new(1);
         let drawn = generate(Focus::ReplicaSet, &Areas::only(&[]), &mut chance);
         let deployments = vec![InitialDeployment { replicas: 3, ..drawn.deployments[0].clone() }; 2];
         let steps = steps.into_iter().map(ProgramStep::from).collect();

@@ -1,6 +1,6 @@
 //! Random numbers.
 
-use kube_apiserver_sim::SeededRng;
+use kube_apimachinery::SeededRng;
 
 /// The durations of an `advance` in seconds: less than any minReadySeconds, more than that, more
 /// than any deadline.

@@ -219,7 +219,7 @@ fn fewer(number: u32, least: u32) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
-    use kube_apiserver_sim::SeededRng;
+    use kube_apimachinery::SeededRng;
 
     use super::*;
     use crate::{Areas, generate};

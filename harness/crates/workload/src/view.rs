@@ -8,7 +8,7 @@
 //! A custom resource does not support strategic merge, and its paths differ from a Deployment's, so
 //! the harness reads, patches and replaces.
 
-use kube_apiserver_sim::ApiType;
+use kube_apimachinery::ApiType;
 use serde_json::{Map, Value};
 
 use super::table::{ANNOTATIONS, API_VERSION, HASH_LABEL, KIND, ROLLING, Workload};

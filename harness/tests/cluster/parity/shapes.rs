@@ -8,7 +8,7 @@ use super::Error;
 /// Generates the table and compares it.
 pub(crate) fn fresh() -> Result<(), Error> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let table = std::fs::read_to_string(root.join("apiserver/src/types/v1.36.table"))?;
+    let table = std::fs::read_to_string(root.join("apiserver/apimachinery/src/types/v1.36.table"))?;
     let folder = root.join("../scripts/api-types");
     let run = Command::new("go").args(["run", "."]).current_dir(folder).output();
     let run =

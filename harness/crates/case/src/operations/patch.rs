@@ -1,6 +1,6 @@
 //! `patch: {target: deployment/web, type: merge, patch: {…}}`: any change to an object.
 
-use kube_apiserver_sim::ApiType;
+use kube_apimachinery::ApiType;
 use lockstep_recording::secret::mask_patch;
 use serde_json::{Map, Value, json};
 

@@ -13,18 +13,19 @@ use crate::types::table::{TYPES, ValueType};
 /// Upstream reports at most this many errors.
 const MOST: usize = 100;
 
+/// What strict decoding reports.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct StrictErrors {
+pub struct StrictErrors {
     /// Messages as upstream words them, without duplicates.
-    pub(crate) errors: Vec<String>,
+    pub errors: Vec<String>,
     /// Whether a duplicate field makes upstream's decoder merge the two values, or reject the first
     /// for its type.
-    pub(crate) merged: bool,
+    pub merged: bool,
 }
 
 /// The expected type of a text.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum TextType {
+pub enum TextType {
     /// A type, by its index in the table.
     Type(usize),
     /// Any JSON: the text of a patch.
@@ -33,7 +34,8 @@ pub(crate) enum TextType {
     Operations,
 }
 
-pub(crate) fn strict(text: &[u8], expected_type: TextType) -> StrictErrors {
+/// Reports unknown and duplicate fields of a text.
+pub fn strict(text: &[u8], expected_type: TextType) -> StrictErrors {
     let mut errors = StrictErrors::default();
     let expected_type = match expected_type {
         TextType::Type(type_index) => StrictType::Struct(type_index),

@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 
 use crate::go::format::{bad_value, quote};
 
+/// An error about one field of an object, worded as upstream words it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct FieldError {
+pub struct FieldError {
     /// Such as `spec.replicas`.
     path: String,
     kind: FieldErrorType,
@@ -32,35 +33,43 @@ enum FieldErrorType {
 }
 
 impl FieldError {
-    pub(crate) fn invalid(path: &str, value: impl Into<Value>, detail: impl Into<String>) -> Self {
+    /// A value that the field may not have.
+    pub fn invalid(path: &str, value: impl Into<Value>, detail: impl Into<String>) -> Self {
         Self { path: path.to_owned(), kind: FieldErrorType::Invalid(value.into()), detail: detail.into() }
     }
 
-    pub(crate) fn invalid_printed(path: &str, value: String, detail: impl Into<String>) -> Self {
+    /// The same, with the value as Go prints it.
+    pub fn invalid_printed(path: &str, value: String, detail: impl Into<String>) -> Self {
         Self { path: path.to_owned(), kind: FieldErrorType::InvalidPrinted(value), detail: detail.into() }
     }
 
-    pub(crate) fn duplicate_printed(path: &str, value: String, detail: &str) -> Self {
+    /// A value that another item has too, as Go prints it.
+    pub fn duplicate_printed(path: &str, value: String, detail: &str) -> Self {
         Self { path: path.to_owned(), kind: FieldErrorType::DuplicatePrinted(value), detail: detail.to_owned() }
     }
 
-    pub(crate) fn required(path: &str, detail: &str) -> Self {
+    /// A field that must have a value.
+    pub fn required(path: &str, detail: &str) -> Self {
         Self { path: path.to_owned(), kind: FieldErrorType::Required, detail: detail.to_owned() }
     }
 
-    pub(crate) fn forbidden(path: &str, detail: &str) -> Self {
+    /// A field that may not have a value.
+    pub fn forbidden(path: &str, detail: &str) -> Self {
         Self { path: path.to_owned(), kind: FieldErrorType::Forbidden, detail: detail.to_owned() }
     }
 
-    pub(crate) fn duplicate(path: &str, value: impl Into<Value>) -> Self {
+    /// A value that another item has too.
+    pub fn duplicate(path: &str, value: impl Into<Value>) -> Self {
         Self { path: path.to_owned(), kind: FieldErrorType::Duplicate(value.into()), detail: String::new() }
     }
 
-    pub(crate) fn not_found(path: &str, value: impl Into<Value>) -> Self {
+    /// A value that refers to nothing.
+    pub fn not_found(path: &str, value: impl Into<Value>) -> Self {
         Self { path: path.to_owned(), kind: FieldErrorType::NotFound(value.into()), detail: String::new() }
     }
 
-    pub(crate) fn too_long(path: &str, most: impl TryInto<i64>) -> Self {
+    /// A value of more bytes than `most`.
+    pub fn too_long(path: &str, most: impl TryInto<i64>) -> Self {
         let detail = match most.try_into().unwrap_or(i64::MAX) {
             i64::MIN..=-1 => "value is too long".to_owned(),
             1 => "may not be more than 1 byte".to_owned(),
@@ -69,22 +78,25 @@ impl FieldError {
         Self { path: path.to_owned(), kind: FieldErrorType::TooLong, detail }
     }
 
-    pub(crate) fn unsupported(path: &str, value: impl Into<Value>, supported: &[&str]) -> Self {
+    /// A value that is none of the supported ones.
+    pub fn unsupported(path: &str, value: impl Into<Value>, supported: &[&str]) -> Self {
         let supported: Vec<String> = supported.iter().map(|value| quote(value)).collect();
         let detail = format!("supported values: {}", supported.join(", "));
         Self { path: path.to_owned(), kind: FieldErrorType::Unsupported(value.into()), detail }
     }
 
-    pub(crate) fn unsupported_printed(path: &str, value: String, supported: &[&str]) -> Self {
+    /// The same, with the value as Go prints it.
+    pub fn unsupported_printed(path: &str, value: String, supported: &[&str]) -> Self {
         Self { kind: FieldErrorType::UnsupportedPrinted(value), ..Self::unsupported(path, Value::Null, supported) }
     }
 
     /// A value of the wrong type.
-    pub(crate) fn wrong_type(path: &str, value: impl Into<Value>, detail: impl Into<String>) -> Self {
+    pub fn wrong_type(path: &str, value: impl Into<Value>, detail: impl Into<String>) -> Self {
         Self { path: path.to_owned(), kind: FieldErrorType::WrongType(value.into()), detail: detail.into() }
     }
 
-    pub(crate) fn too_many(path: &str, count: usize, most: i64) -> Self {
+    /// A list of `count` items, more than `most`.
+    pub fn too_many(path: &str, count: usize, most: i64) -> Self {
         let detail = match most {
             i64::MIN..=-1 => "has too many items".to_owned(),
             1 => "must have at most 1 item".to_owned(),
@@ -94,7 +106,7 @@ impl FieldError {
     }
 
     /// Whether the CEL rules of a custom resource are skipped. Upstream: `hasBlockingErr`.
-    pub(crate) fn prevents_rules(&self) -> bool {
+    pub fn prevents_rules(&self) -> bool {
         matches!(
             self.kind,
             FieldErrorType::Unsupported(_)
@@ -106,23 +118,23 @@ impl FieldError {
     }
 
     /// The same error in an object embedded at `path`.
-    pub(crate) fn below(mut self, path: &str) -> Self {
+    pub fn below(mut self, path: &str) -> Self {
         self.path = format!("{path}.{}", self.path);
         self
     }
 
     /// Whether the error is about the field at `path`.
-    pub(crate) fn is_at(&self, path: &str) -> bool {
+    pub fn is_at(&self, path: &str) -> bool {
         self.path == path
     }
 
     /// Whether the error is about `spec.selector` itself.
-    pub(crate) fn is_of_selector(&self) -> bool {
+    pub fn is_of_selector(&self) -> bool {
         self.path == "spec.selector"
     }
 
     /// The error as a cause of a Status.
-    pub(crate) fn cause(&self) -> Value {
+    pub fn cause(&self) -> Value {
         let reason = match self.kind {
             FieldErrorType::Invalid(_) | FieldErrorType::InvalidPrinted(_) => "FieldValueInvalid",
             FieldErrorType::Unsupported(_) | FieldErrorType::UnsupportedPrinted(_) => "FieldValueNotSupported",

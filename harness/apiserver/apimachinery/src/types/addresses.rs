@@ -9,7 +9,7 @@ static HOST_LETTERS: LazyRegex = LazyLock::new(|| expression(r"^[a-zA-Z0-9\p{S}\
 static LETTERS: LazyRegex = LazyLock::new(|| expression(r"^[a-zA-Z\p{L}]+$"));
 
 /// An IP address; leading zeros are allowed.
-pub(crate) fn is_ip(text: &str) -> bool {
+pub fn is_ip(text: &str) -> bool {
     match text.find(['.', ':']).map(|at| &text[at..=at]) {
         Some(".") => ipv4(text).is_some(),
         Some(_) => ipv6(text).is_some(),
@@ -39,13 +39,14 @@ fn ipv6(text: &str) -> Option<Ipv6Addr> {
     plain.collect::<Option<Vec<_>>>()?.join(":").parse().ok()
 }
 
-pub(crate) fn is_cidr(text: &str) -> bool {
+/// A CIDR; leading zeros are allowed.
+pub fn is_cidr(text: &str) -> bool {
     cidr(text).is_some()
 }
 
 /// The address of a CIDR and its number of bits; leading zeros are allowed. Upstream:
 /// `ParseCIDRSloppy`.
-pub(crate) fn cidr(text: &str) -> Option<(IpAddr, u32)> {
+pub fn cidr(text: &str) -> Option<(IpAddr, u32)> {
     let (address, bits) = text.split_once('/')?;
     let (address, most) = match ipv4(address) {
         Some(address) => (IpAddr::V4(address), 32),
@@ -55,7 +56,7 @@ pub(crate) fn cidr(text: &str) -> Option<(IpAddr, u32)> {
 }
 
 /// A MAC address of 6, 8 or 20 bytes.
-pub(crate) fn is_mac(text: &[u8]) -> bool {
+pub fn is_mac(text: &[u8]) -> bool {
     let (group, mark) = match text {
         [_, _, mark @ (b':' | b'-'), ..] => (2, *mark),
         [_, _, _, _, b'.', ..] => (4, b'.'),
@@ -66,7 +67,8 @@ pub(crate) fn is_mac(text: &[u8]) -> bool {
     fits && matches!(groups.len() * group / 2, 6 | 8 | 20)
 }
 
-pub(crate) fn is_hostname(text: &str) -> bool {
+/// A host name as JSON Schema's format `hostname` has it, with letters of any alphabet.
+pub fn is_hostname(text: &str) -> bool {
     if text.len() > 255 || text.split('.').any(|part| part.len() > 63) {
         return false;
     }
@@ -85,7 +87,7 @@ pub(crate) fn is_hostname(text: &str) -> bool {
 }
 
 /// An email address. With a display name, comments or quotes the result is unknown.
-pub(crate) fn email(text: &str) -> FormatMatch {
+pub fn email(text: &str) -> FormatMatch {
     let fits = |fits: bool| if fits { FormatMatch::Fits } else { FormatMatch::Fails };
     if !text.contains('@') {
         return FormatMatch::Fails;
@@ -100,7 +102,7 @@ pub(crate) fn email(text: &str) -> FormatMatch {
 }
 
 /// An absolute URI or an absolute path. Upstream: `url.ParseRequestURI`.
-pub(crate) fn uri(text: &str) -> FormatMatch {
+pub fn uri(text: &str) -> FormatMatch {
     if text.is_empty() || text.bytes().any(|byte| byte < b' ' || byte == 0x7f) {
         return FormatMatch::Fails;
     }

@@ -22,7 +22,7 @@ pub(crate) const DELETE: &str = "$deleteFromPrimitiveList/";
 ///
 /// # Errors
 /// An unknown directive; an item without its merge key.
-pub(crate) fn strategic(type_index: usize, object: &Value, patch: &Value) -> Result<Value, String> {
+pub fn strategic(type_index: usize, object: &Value, patch: &Value) -> Result<Value, String> {
     let Value::Object(patch) = patch else { return Err("a strategic merge patch is an object".to_owned()) };
     let object = object.as_object().cloned().unwrap_or_default();
     merge(Some(&ValueType::Struct(type_index)), object, patch)

@@ -4,11 +4,14 @@ use crate::types::protobuf::error::ProtobufError;
 
 /// The value of a field.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Value<'a> {
+pub enum Value<'a> {
     /// Negative numbers are in two's complement with 64 bits.
     Varint(u64),
+    /// Eight bytes.
     Fixed64(u64),
+    /// Four bytes.
     Fixed32(u32),
+    /// Text, bytes or an embedded message.
     Bytes(&'a [u8]),
 }
 
@@ -18,12 +21,12 @@ const LENGTH: u64 = 2;
 const FIXED32: u64 = 5;
 
 /// The fields of a message, in order. Ends after the first error.
-pub(crate) fn fields(message: &[u8]) -> MessageFields<'_> {
+pub fn fields(message: &[u8]) -> MessageFields<'_> {
     MessageFields { rest: message }
 }
 
 /// The iterator of [`fields`].
-pub(crate) struct MessageFields<'a> {
+pub struct MessageFields<'a> {
     rest: &'a [u8],
 }
 
@@ -107,12 +110,14 @@ pub(crate) fn fixed64(out: &mut Vec<u8>, number: u32, value: u64) {
     out.extend_from_slice(&value.to_le_bytes());
 }
 
-pub(crate) fn bytes(out: &mut Vec<u8>, number: u32, value: &[u8]) {
+/// Appends a field of bytes, or an embedded message.
+pub fn bytes(out: &mut Vec<u8>, number: u32, value: &[u8]) {
     write_varint(out, u64::from(number) << 3 | LENGTH);
     write_varint(out, value.len() as u64);
     out.extend_from_slice(value);
 }
 
-pub(crate) fn text(out: &mut Vec<u8>, number: u32, value: &str) {
+/// Appends a field of text.
+pub fn text(out: &mut Vec<u8>, number: u32, value: &str) {
     bytes(out, number, value.as_bytes());
 }

@@ -10,7 +10,7 @@ use crate::go::character_classes::{self, CharacterClass, GoRegexpError};
 const LARGEST: usize = 2 << 20;
 
 /// Compiles a Go expression.
-pub(crate) fn compile(text: &str) -> Result<Regex, GoRegexpError> {
+pub fn compile(text: &str) -> Result<Regex, GoRegexpError> {
     let translated = GoRegexParser::new(text).parse()?;
     RegexBuilder::new(&translated).size_limit(LARGEST).build().map_err(|_| GoRegexpError::Unsupported)
 }

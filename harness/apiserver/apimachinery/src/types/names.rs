@@ -5,7 +5,7 @@ const NAME: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 const EXAMPLES: &str = "e.g. 'MyName',  or 'my.name',  or '123-abc', ";
 
 /// Validates a DNS label.
-pub(crate) fn dns_label(value: &str) -> Vec<String> {
+pub fn dns_label(value: &str) -> Vec<String> {
     let mut errors = too_long(value, 63);
     if !is_label(value) {
         errors.push(if is_subdomain(value) {
@@ -21,7 +21,7 @@ pub(crate) fn dns_label(value: &str) -> Vec<String> {
 }
 
 /// Validates a DNS label of RFC 1035, which begins with a letter.
-pub(crate) fn dns_1035_label(value: &str) -> Vec<String> {
+pub fn dns_1035_label(value: &str) -> Vec<String> {
     // Upstream counts bytes here too, but calls them characters.
     let mut errors: Vec<String> =
         too_long(value, 63).into_iter().map(|why| why.replace("bytes", "characters")).collect();
@@ -36,7 +36,7 @@ pub(crate) fn dns_1035_label(value: &str) -> Vec<String> {
 }
 
 /// Validates the name of a port. Upstream: `IsValidPortName`.
-pub(crate) fn port_name(value: &str) -> Vec<String> {
+pub fn port_name(value: &str) -> Vec<String> {
     let mut errors = Vec::new();
     if value.len() > 15 {
         errors.push("must be no more than 15 characters".to_owned());
@@ -58,7 +58,7 @@ pub(crate) fn port_name(value: &str) -> Vec<String> {
 }
 
 /// Validates a DNS subdomain.
-pub(crate) fn dns_subdomain(value: &str) -> Vec<String> {
+pub fn dns_subdomain(value: &str) -> Vec<String> {
     let mut errors = too_long(value, 253);
     if !is_subdomain(value) {
         errors.push(format!(
@@ -70,7 +70,7 @@ pub(crate) fn dns_subdomain(value: &str) -> Vec<String> {
 }
 
 /// Validates a DNS subdomain below a wildcard.
-pub(crate) fn wildcard(value: &str) -> Vec<String> {
+pub fn wildcard(value: &str) -> Vec<String> {
     let mut errors = too_long(value, 253);
     if !value.strip_prefix("*.").is_some_and(is_subdomain) {
         errors.push(format!(
@@ -83,7 +83,7 @@ pub(crate) fn wildcard(value: &str) -> Vec<String> {
 }
 
 /// Validates a segment of a path.
-pub(crate) fn path_segment(value: &str) -> Vec<String> {
+pub fn path_segment(value: &str) -> Vec<String> {
     match value {
         "." | ".." => vec![format!("may not be '{value}'")],
         _ => ["/", "%"]
@@ -95,7 +95,7 @@ pub(crate) fn path_segment(value: &str) -> Vec<String> {
 }
 
 /// Validates the key of a label or annotation.
-pub(crate) fn key(value: &str) -> Vec<String> {
+pub fn key(value: &str) -> Vec<String> {
     let how = format!(
         "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character ({EXAMPLES}regex \
          used for validation is '{NAME}')"
@@ -130,7 +130,7 @@ pub(crate) fn key(value: &str) -> Vec<String> {
 }
 
 /// Validates the value of a label.
-pub(crate) fn label_value(value: &str) -> Vec<String> {
+pub fn label_value(value: &str) -> Vec<String> {
     let mut errors = too_long(value, 63);
     if !value.is_empty() && !is_name(value) {
         errors.push(format!(
@@ -142,7 +142,7 @@ pub(crate) fn label_value(value: &str) -> Vec<String> {
 }
 
 /// Validates a percentage.
-pub(crate) fn percent(value: &str) -> Option<&'static str> {
+pub fn percent(value: &str) -> Option<&'static str> {
     let digits = value.strip_suffix('%').unwrap_or_default();
     let fits = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     (!fits).then_some(
@@ -152,7 +152,7 @@ pub(crate) fn percent(value: &str) -> Option<&'static str> {
 }
 
 /// Validates a key of a ConfigMap or Secret.
-pub(crate) fn config_key(value: &str) -> Vec<String> {
+pub fn config_key(value: &str) -> Vec<String> {
     let mut errors = too_long(value, 253);
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     if value.is_empty() || !value.bytes().all(fits) {

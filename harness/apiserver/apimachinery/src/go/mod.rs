@@ -8,7 +8,7 @@
 //!
 //! It knows nothing of Kubernetes, and imports no other room.
 
-pub(crate) mod character_classes;
-pub(crate) mod format;
-pub(crate) mod json_errors;
-pub(crate) mod regexp;
+pub mod character_classes;
+pub mod format;
+pub mod json_errors;
+pub mod regexp;

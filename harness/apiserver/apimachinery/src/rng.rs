@@ -30,7 +30,7 @@ impl SeededRng {
     }
 
     /// A version 4 UUID.
-    pub(crate) fn uid(&mut self) -> String {
+    pub fn uid(&mut self) -> String {
         let (a, b) = (self.draw(), self.draw());
         let (high, mid, low) = (a >> 32, (a >> 16) & 0xffff, a & 0xfff);
         let (variant, node) = (0x8000 | ((b >> 48) & 0x3fff), b & 0xffff_ffff_ffff);
@@ -38,7 +38,7 @@ impl SeededRng {
     }
 
     /// A suffix for `generateName`.
-    pub(crate) fn suffix(&mut self) -> String {
+    pub fn suffix(&mut self) -> String {
         (0..5).map(|_| char::from(LETTERS[usize::try_from(self.below(27)).expect("below 27")])).collect()
     }
 }

@@ -181,7 +181,7 @@ fn hexadecimal(text: &str) -> Result<(char, &str), GoRegexpError> {
 
 /// Why a pattern cannot be used.
 #[derive(Debug, PartialEq)]
-pub(crate) enum GoRegexpError {
+pub enum GoRegexpError {
     /// Go rejects it with this message.
     Invalid(String),
     /// This server cannot evaluate it as Go does.

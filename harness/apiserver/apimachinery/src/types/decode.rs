@@ -12,17 +12,18 @@ use crate::types::table::{FieldDeclaration, TYPES, TypeDeclaration, ValueType, b
 
 /// A decoded object, as the server encodes it.
 #[derive(Debug, PartialEq)]
-pub(crate) struct DecodedValue {
-    pub(crate) value: Value,
+pub struct DecodedValue {
+    /// The decoded value.
+    pub value: Value,
     /// The paths of unknown fields, which are dropped.
-    pub(crate) unknown: Vec<String>,
+    pub unknown: Vec<String>,
 }
 
 /// Decodes a value as a type, given by its index in the table.
 ///
 /// # Errors
 /// The decoder's message for a value of the wrong type.
-pub(crate) fn decode(type_index: usize, value: Value) -> Result<DecodedValue, String> {
+pub fn decode(type_index: usize, value: Value) -> Result<DecodedValue, String> {
     read(type_index, value, false)
 }
 
@@ -31,7 +32,7 @@ pub(crate) fn decode(type_index: usize, value: Value) -> Result<DecodedValue, St
 ///
 /// # Errors
 /// The message for a value of the wrong type.
-pub(crate) fn decode_loosely(type_index: usize, value: Value) -> Result<DecodedValue, String> {
+pub fn decode_loosely(type_index: usize, value: Value) -> Result<DecodedValue, String> {
     read(type_index, value, true)
 }
 
@@ -383,7 +384,7 @@ fn type_error(value: &Value, path: &str, owner: &str, go: &str) -> String {
 }
 
 /// Encodes a value as JSON. `Display` gives the same text, but slowly through a formatter.
-pub(crate) fn to_json_bytes(value: &Value) -> Vec<u8> {
+pub fn to_json_bytes(value: &Value) -> Vec<u8> {
     serde_json::to_vec(value).expect("the keys of a JSON value are strings")
 }
 

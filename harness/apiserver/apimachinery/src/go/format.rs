@@ -16,7 +16,7 @@ pub(crate) fn bad_value(value: &Value) -> String {
 }
 
 /// A float as `%v` prints it.
-pub(crate) fn float(value: f64) -> String {
+pub fn float(value: f64) -> String {
     with_exponent(value, |exponent| !(-4..=5).contains(&exponent))
 }
 
@@ -42,7 +42,7 @@ fn with_exponent(value: f64, uses_exponent: fn(i32) -> bool) -> String {
 }
 
 /// A string as `%q` prints it.
-pub(crate) fn quote(text: &str) -> String {
+pub fn quote(text: &str) -> String {
     let mut quoted = String::from("\"");
     for letter in text.chars() {
         match letter {
@@ -71,14 +71,14 @@ pub(crate) fn quote(text: &str) -> String {
 }
 
 /// Upstream: `unicode.IsPrint`, for assigned code points.
-pub(crate) fn is_printable(letter: char) -> bool {
+pub fn is_printable(letter: char) -> bool {
     let hidden = matches!(letter, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e000}'..='\u{f8ff}' | '\u{fff9}'..='\u{fffb}' | '\u{f0000}'..);
     !letter.is_control() && (letter == ' ' || !letter.is_whitespace()) && !hidden
 }
 
 /// A value as JSON.
-pub(crate) fn json(value: &Value) -> String {
+pub fn json(value: &Value) -> String {
     match value {
         Value::Number(number) if number.is_f64() => json_float(number.as_f64().unwrap_or_default()),
         Value::String(text) => json_text(text),
@@ -92,7 +92,7 @@ pub(crate) fn json(value: &Value) -> String {
 }
 
 /// A string as JSON, with HTML characters escaped.
-pub(crate) fn json_text(text: &str) -> String {
+pub fn json_text(text: &str) -> String {
     let mut plain = Value::from(text).to_string();
     for (letter, escape) in
         [('<', "\\u003c"), ('>', "\\u003e"), ('&', "\\u0026"), ('\u{2028}', "\\u2028"), ('\u{2029}', "\\u2029")]

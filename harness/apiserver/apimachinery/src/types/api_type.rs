@@ -5,14 +5,13 @@
 
 use serde_json::Value;
 
-use crate::registry::kinds::KINDS;
 use crate::types::table::{TYPES, ValueType};
 use crate::types::{diff, merge};
 
 /// The type of a built-in kind's objects.
 ///
 /// ```
-/// use kube_apiserver_sim::ApiType;
+/// use kube_apimachinery::ApiType;
 /// use serde_json::json;
 ///
 /// let deployment = ApiType::of("apps/v1", "Deployment").expect("it is built in");
@@ -41,8 +40,7 @@ impl ApiType {
     /// The type of objects of this apiVersion and kind, if built in.
     #[must_use]
     pub fn of(api_version: &str, kind: &str) -> Option<Self> {
-        let unknown = KINDS.iter().find(|one| one.kind == kind && one.api_version() == api_version);
-        unknown.map(|kind| Self(kind.table_index()))
+        TYPES.object_type(api_version, kind).map(Self)
     }
 
     /// Applies a strategic merge patch to an object.
@@ -150,6 +148,15 @@ mod tests {
         assert!(ApiType::of("autoscaling/v1", "HorizontalPodAutoscaler").is_some());
         assert_eq!(ApiType::of("argoproj.io/v1alpha1", "Rollout"), None);
         assert_eq!(ApiType::of("apps.example.com/v1", "Deployment"), None);
+        for (api_version, kind) in [
+            ("apps.k8s.io/v1", "Deployment"),
+            ("core/v1", "Pod"),
+            ("networking/v1", "Ingress"),
+            ("apps/v1", "DeploymentSpec"),
+            ("meta.k8s.io/v1", "DeleteOptions"),
+        ] {
+            assert_eq!(ApiType::of(api_version, kind), None, "{api_version} {kind}");
+        }
     }
 
     #[test]

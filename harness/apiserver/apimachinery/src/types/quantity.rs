@@ -34,7 +34,7 @@ enum QuantityFormat {
 
 /// A parsed quantity.
 #[derive(Debug, Clone)]
-pub(crate) struct Quantity {
+pub struct Quantity {
     billionths: i128,
     format: QuantityFormat,
     /// The original text, until the value changes.
@@ -42,36 +42,41 @@ pub(crate) struct Quantity {
 }
 
 impl Quantity {
-    pub(crate) fn zero() -> Self {
+    /// No quantity at all.
+    pub fn zero() -> Self {
         Self { billionths: 0, format: QuantityFormat::Decimal, text: None }
     }
 
-    pub(crate) fn from_count(number: usize) -> Self {
+    /// As many as there are of something.
+    pub fn from_count(number: usize) -> Self {
         let number = i128::try_from(number).unwrap_or(i128::MAX);
         Self { billionths: number.saturating_mul(BILLION), ..Self::zero() }
     }
 
     /// Parses a stored quantity; an invalid one counts as zero.
-    pub(crate) fn parse_stored(text: &str) -> Self {
+    pub fn parse_stored(text: &str) -> Self {
         let Ok(parts) = ParsedQuantity::parse(text.trim()) else { return Self::zero() };
         Self { billionths: parts.billionths(), format: parts.format, text: Some(text.to_owned()) }
     }
 
-    pub(crate) fn is_zero(&self) -> bool {
+    /// Whether it is zero.
+    pub fn is_zero(&self) -> bool {
         self.billionths == 0
     }
 
-    pub(crate) fn is_positive(&self) -> bool {
+    /// Whether it is more than zero.
+    pub fn is_positive(&self) -> bool {
         self.billionths > 0
     }
 
     /// The value in thousandths, rounded up. Upstream: `MilliValue`.
-    pub(crate) fn thousandths(&self) -> i128 {
+    pub fn thousandths(&self) -> i128 {
         self.billionths.div_euclid(BILLIONTHS_PER_THOUSANDTH)
             + i128::from(self.billionths.rem_euclid(BILLIONTHS_PER_THOUSANDTH) != 0)
     }
 
-    pub(crate) fn add(&mut self, rhs: &Self) {
+    /// Adds another quantity; zero takes over its format.
+    pub fn add(&mut self, rhs: &Self) {
         if self.is_zero() {
             self.format = rhs.format;
         }
@@ -80,7 +85,7 @@ impl Quantity {
     }
 
     /// The difference, but at least zero.
-    pub(crate) fn saturating_sub(&self, rhs: &Self) -> Self {
+    pub fn saturating_sub(&self, rhs: &Self) -> Self {
         let billionths = self.billionths.saturating_sub(rhs.billionths).max(0);
         let format = if self.is_zero() { rhs.format } else { self.format };
         Self { billionths, format, text: None }
@@ -230,7 +235,7 @@ pub(crate) fn canonical(text: &str) -> Result<String, &'static str> {
 
 /// A canonical quantity in whole thousandths, rounded away from zero; `None` if it is in whole
 /// thousandths. Upstream: `Quantity.RoundUp`, as `SetDefaults_ResourceList` calls it.
-pub(crate) fn rounded_to_thousandths(text: &str) -> Option<String> {
+pub fn rounded_to_thousandths(text: &str) -> Option<String> {
     const MILLI_SCALE: i32 = -3;
     let parts = ParsedQuantity::parse(text).ok()?;
     let quantity = Quantity { billionths: parts.billionths().abs(), format: parts.format, text: None };

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 const MAX_DEPTH: usize = 10_000;
 
 /// Why a text is not JSON; `None` if it is.
-pub(crate) fn syntax_error(text: &[u8]) -> Option<String> {
+pub fn syntax_error(text: &[u8]) -> Option<String> {
     let mut reader = JsonScanner { text, at: 0 };
     match reader.value().and_then(|()| reader.end()) {
         Ok(()) => None,
@@ -18,12 +18,12 @@ pub(crate) fn syntax_error(text: &[u8]) -> Option<String> {
 }
 
 /// Whether a JSON text has duplicate names: it has more names than its parsed value.
-pub(crate) fn has_duplicate_names(text: &[u8], value: &serde_json::Value) -> bool {
+pub fn has_duplicate_names(text: &[u8], value: &serde_json::Value) -> bool {
     names(text) > members(value)
 }
 
 /// The depth of the containers of a JSON text.
-pub(crate) fn depth(text: &[u8]) -> usize {
+pub fn depth(text: &[u8]) -> usize {
     let (mut bytes, mut depth, mut deepest) = (text.iter(), 0_usize, 0);
     while let Some(byte) = bytes.next() {
         match byte {
@@ -40,7 +40,7 @@ pub(crate) fn depth(text: &[u8]) -> usize {
 }
 
 /// Whether the containers of a value are nested deeper than `most`.
-pub(crate) fn is_deeper(value: &serde_json::Value, most: usize) -> bool {
+pub fn is_deeper(value: &serde_json::Value, most: usize) -> bool {
     let below = |value: &serde_json::Value| is_deeper(value, most - 1);
     match value {
         serde_json::Value::Object(fields) => most == 0 || fields.values().any(below),
@@ -78,7 +78,7 @@ fn members(value: &serde_json::Value) -> usize {
 }
 
 /// The type name of a value in Go's messages.
-pub(crate) fn go_type_name(value: &serde_json::Value) -> &'static str {
+pub fn go_type_name(value: &serde_json::Value) -> &'static str {
     match value {
         serde_json::Value::Null => "null",
         serde_json::Value::Bool(_) => "bool",
@@ -105,7 +105,7 @@ pub(crate) fn base64_error(text: &str) -> Option<usize> {
 }
 
 /// The position of the first byte that is not unpadded URL-safe base64, if any.
-pub(crate) fn raw_base64_error(text: &str) -> Option<usize> {
+pub fn raw_base64_error(text: &str) -> Option<usize> {
     let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     let digits = text.bytes().take_while(|byte| is_digit(byte)).count();
     match (digits == text.len(), digits % 4) {

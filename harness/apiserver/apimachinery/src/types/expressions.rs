@@ -6,8 +6,10 @@ use regex::Regex;
 
 /// Whether a text has a format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FormatMatch {
+pub enum FormatMatch {
+    /// It has.
     Fits,
+    /// It has not.
     Fails,
     /// This server cannot decide.
     Unknown,

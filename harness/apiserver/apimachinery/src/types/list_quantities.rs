@@ -15,22 +15,24 @@ use crate::types::table::{Merging, TYPES, TypeDeclaration, ValueType};
 
 /// A quantity in an atomic list, as a request writes it.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct ListedQuantity {
+pub struct ListedQuantity {
     /// The names and list indices that lead to it.
-    pub(crate) path: Vec<PathSegment>,
+    pub path: Vec<PathSegment>,
     text: String,
 }
 
 /// A step of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum PathSegment {
+pub enum PathSegment {
+    /// The field with this name.
     Name(String),
+    /// The item with this index, from 0.
     Index(usize),
 }
 
 impl PathSegment {
     /// The member of a value at this step.
-    pub(crate) fn member<'a>(&self, value: &'a Value) -> Option<&'a Value> {
+    pub fn member<'a>(&self, value: &'a Value) -> Option<&'a Value> {
         match self {
             Self::Name(name) => value.get(name),
             Self::Index(at) => value.get(at),
@@ -40,14 +42,14 @@ impl PathSegment {
 
 impl ListedQuantity {
     /// The quantities in atomic lists of an undecoded object.
-    pub(crate) fn all(type_index: usize, object: &Value) -> Vec<Self> {
+    pub fn all(type_index: usize, object: &Value) -> Vec<Self> {
         let mut walk = Walk { path: Vec::new(), quantities: Vec::new() };
         walk.object(type_index, object, AtomicScope::default());
         walk.quantities
     }
 
     /// Whether it is in the decoded object, in another form in memory.
-    pub(crate) fn differs_from(&self, decoded: &Value) -> bool {
+    pub fn differs_from(&self, decoded: &Value) -> bool {
         let value = self.path.iter().try_fold(decoded, |value, step| step.member(value));
         value.and_then(Value::as_str).is_some_and(|stored| differ_in_memory(&self.text, stored))
     }

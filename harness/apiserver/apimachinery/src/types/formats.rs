@@ -40,7 +40,7 @@ const CHECKED: [&str; 26] = [
 ];
 
 /// Whether a format applies to a type. Others are ignored, and the definition gets a warning.
-pub(crate) fn is_recognized(format: &str, of_type: &str) -> bool {
+pub fn is_recognized(format: &str, of_type: &str) -> bool {
     match of_type {
         "" | "string" => is_checked(format),
         "integer" => matches!(format, "int32" | "int64"),
@@ -50,12 +50,12 @@ pub(crate) fn is_recognized(format: &str, of_type: &str) -> bool {
 }
 
 /// Whether strings are checked for a format.
-pub(crate) fn is_checked(format: &str) -> bool {
+pub fn is_checked(format: &str) -> bool {
     CHECKED.contains(&format.replace('-', "").as_str())
 }
 
 /// Checks a text against a format; unchecked formats accept every text.
-pub(crate) fn check_format(format: &str, text: &str) -> FormatMatch {
+pub fn check_format(format: &str, text: &str) -> FormatMatch {
     let fits = match format.replace('-', "").as_str() {
         "bsonobjectid" => text.len() == 24 && text.bytes().all(|byte| byte.is_ascii_hexdigit()),
         "byte" => matches(&BASE64, text),

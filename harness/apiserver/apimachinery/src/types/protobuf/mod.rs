@@ -13,12 +13,11 @@
 
 mod decode;
 mod encode;
-pub(crate) mod error;
-pub(crate) mod wire;
+pub mod error;
+pub mod wire;
 
 use serde_json::{Map, Value, json};
 
-use crate::types::kinds::V1_TYPE;
 use crate::types::protobuf::decode::text;
 use crate::types::table::TYPES;
 
@@ -198,7 +197,7 @@ fn type_named(api_version: &str, kind: &str) -> Option<usize> {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
     TYPES.index_of(match kind {
         "Event" if group == "events.k8s.io" => "events.Event",
-        "HorizontalPodAutoscaler" if api_version == "autoscaling/v1" => V1_TYPE,
+        "HorizontalPodAutoscaler" if api_version == "autoscaling/v1" => "autoscaling.v1.HorizontalPodAutoscaler",
         kind => kind,
     })
 }
