@@ -43,8 +43,8 @@
 //! protobuf and as tables, with `managedFields` and server-side apply.
 //!
 //! NetworkPolicies, roles and their bindings are stored and validated, and have no effect: every
-//! client may do everything. Upstream's default roles and bindings do not exist. PriorityClasses and
-//! IngressClasses only do what admission does with them: the former set the priority of pods, the
+//! client may do everything. Upstream's default roles and bindings do not exist. PriorityClasses
+//! and IngressClasses only do what admission does with them: the former set the priority of pods, the
 //! latter the class of Ingresses that name none.
 //!
 //! CustomResourceDefinitions of `apiextensions.k8s.io/v1` add custom resources, in JSON and YAML:

@@ -18,8 +18,10 @@ const PAGE: &str = "docs/architecture.md";
 const BEGIN: &str = "<!-- crates -->\n";
 const END: &str = "<!-- end of crates -->";
 
-/// The folders of the crates that need neither a client of Kubernetes nor a network.
-const PURE: [&str; 11] = [
+/// The crates that need neither a client of Kubernetes, its simulated server, a network nor a
+/// runtime.
+const PURE: [&str; 12] = [
+    "harness/apiserver/apimachinery",
     "harness/crates/support",
     "harness/crates/workload",
     "harness/crates/recording",
@@ -43,6 +45,12 @@ const CONTROLLER: [(&str, &[&str]); 4] = [
 
 /// What waits or runs tasks; a decision of the controller does neither.
 const ASYNCHRONOUS: [&str; 4] = ["async-trait", "futures", "tokio", "tokio-util"];
+
+/// What one of them may depend on all the same: the clock of the harness is tokio's, and the
+/// objects that a restart writes have the types of Kubernetes.
+const ALLOWED: [(&str, &str); 2] = [("support", "tokio"), ("config-restart", "k8s-openapi")];
+/// The prefix of the harness's crates.
+const HARNESS: &str = "lockstep-";
 
 /// How far a number of lines or files on the page may be from the fact, so that not every commit
 /// has to write the page.
@@ -92,16 +100,18 @@ fn parts(page: &str) -> anyhow::Result<(&str, &str, &str)> {
     Ok((&page[..begin], &page[begin..end], &page[end..]))
 }
 
-/// Dependencies of pure crates that bring a client or a network with them.
+/// Dependencies of pure crates that bring a client, a server, a network or a runtime with them.
 fn impure_dependencies(repository: &Repository) -> anyhow::Result<Vec<Breach>> {
     let mut breaches = Vec::new();
     for folder in PURE {
         let path = format!("{folder}/Cargo.toml");
         let Some(text) = repository.texts.get(&path) else { continue };
-        let is_refused =
-            |name: &str| is_impure(name) || folder.starts_with("controller/") && ASYNCHRONOUS.contains(&name);
-        for dependency in dependencies(&manifest(&path, text)?).into_iter().filter(|name| is_refused(name)) {
-            let name = folder.rsplit('/').next().unwrap_or(folder);
+        let name = crate_in(folder);
+        let is_refused = |it: &String| {
+            let waits = folder.starts_with("controller/") && ASYNCHRONOUS.contains(&it.as_str());
+            (is_impure(it) || waits) && !ALLOWED.contains(&(name, it.as_str()))
+        };
+        for dependency in dependencies(&manifest(&path, text)?).into_iter().filter(is_refused) {
             let message = format!("{name} is a pure crate: it may not depend on {dependency}");
             breaches.push(Breach::new(&path, line_of(text, &dependency), message));
         }
@@ -130,10 +140,19 @@ fn line_of(text: &str, dependency: &str) -> usize {
     text.lines().position(|line| line.starts_with(dependency)).map_or(1, |index| index + 1)
 }
 
-/// Whether a package is kube, hyper or rustls, or belongs to one of them.
+/// The name of a crate, as its folder has it.
+fn crate_in(folder: &str) -> &str {
+    folder.rsplit('/').next().unwrap_or(folder)
+}
+
+/// Whether a package is a client or server of Kubernetes, a network or a runtime, belongs to one,
+/// or is a crate of the harness that may depend on one.
 fn is_impure(package: &str) -> bool {
-    let is_kube = matches!(package, "kube" | "kube-client" | "kube-core" | "kube-runtime");
-    is_kube || package.split('-').any(|part| matches!(part, "hyper" | "rustls"))
+    let is_kube =
+        matches!(package, "kube" | "kube-client" | "kube-core" | "kube-runtime" | "kube-apiserver-sim" | "k8s-openapi");
+    let is_network = |part| matches!(part, "hyper" | "rustls" | "tokio" | "tower" | "http" | "h2" | "reqwest");
+    let is_above = |name| !PURE.iter().any(|folder| crate_in(folder) == name);
+    is_kube || package.split('-').any(is_network) || package.strip_prefix(HARNESS).is_some_and(is_above)
 }
 
 /// The crates of the workspace by name.
@@ -288,14 +307,20 @@ mod tests {
     }
 
     #[test]
-    fn finds_a_pure_crate_that_depends_on_a_client() {
+    fn finds_a_pure_crate_that_depends_on_a_client_or_a_runtime() {
         let planted = "[package]\nname = \"verdict\"\n[dependencies]\nhyper-util = \"1\"\n\
-                       client = { package = \"kube\", version = \"1\" }\nkube-apiserver-sim = \"1\"\n";
-        let breaches = check(&repository(&[("harness/crates/verdict/Cargo.toml", planted)])).unwrap();
+                       client = { package = \"kube\", version = \"1\" }\nkube-apiserver-sim = \"1\"\n\
+                       kube-apimachinery = \"1\"\nlockstep-case = \"1\"\nlockstep-runner = \"1\"\ntokio = \"1\"\n";
+        let clock = "[package]\nname = \"support\"\n[dependencies]\ntokio = \"1\"\n";
+        let planted = [("harness/crates/verdict/Cargo.toml", planted), ("harness/crates/support/Cargo.toml", clock)];
+        let breaches = check(&repository(&planted)).unwrap();
         let messages: Vec<&str> = breaches.iter().map(|breach| breach.message.as_str()).collect();
         let expected = [
             "verdict is a pure crate: it may not depend on hyper-util",
             "verdict is a pure crate: it may not depend on kube",
+            "verdict is a pure crate: it may not depend on kube-apiserver-sim",
+            "verdict is a pure crate: it may not depend on lockstep-runner",
+            "verdict is a pure crate: it may not depend on tokio",
         ];
         assert_eq!(messages, expected);
     }
