@@ -44,8 +44,8 @@
 //!
 //! NetworkPolicies, roles and their bindings are stored and validated, and have no effect: every
 //! client may do everything. Upstream's default roles and bindings do not exist. PriorityClasses
-//! and IngressClasses only do what admission does with them: the former set the priority of pods, the
-//! latter the class of Ingresses that name none.
+//! and IngressClasses only do what admission does with them: the former set the priority of pods,
+//! the latter the class of Ingresses that name none.
 //!
 //! CustomResourceDefinitions of `apiextensions.k8s.io/v1` add custom resources, in JSON and YAML:
 //! those are pruned, defaulted and validated by their structural schema, whose rules in CEL are not
