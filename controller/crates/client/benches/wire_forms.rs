@@ -5,15 +5,10 @@
 //! cargo bench --package controller-client --bench wire_forms
 //! ```
 //!
-//! The numbers are the same in each run, except for the one of `json_text`, which is a ratio of
-//! times. The first paragraphs of the forms quote them.
-
-use std::hint::black_box;
-use std::time::Duration;
+//! The numbers are the same in each run. The first paragraphs of the forms quote them.
 
 use allocation_counter::{AllocationInfo, measure};
 use controller_client::api::{Cache, CacheUpdate, ListPage, WithoutManagedFields};
-use controller_client::clock;
 use controller_client::runtime::{RawObject, WireObject};
 use rollout_model::any_json::AnyJson;
 use rollout_model::{
@@ -37,7 +32,6 @@ fn main() {
     transcoded_template(&bare["spec"]["template"].to_string());
     list_page();
     answer(&text);
-    text_of_a_value(&bare);
 }
 
 /// `manifest`: how much stays in memory for one object.
@@ -47,7 +41,7 @@ fn stored_object(text: &str) {
     row("manifest: bytes kept", value.bytes_current, form.bytes_current);
 }
 
-/// `manifest`: the body of a status write.
+/// `manifest`, `json_text`: the body of a status write.
 fn status_write(bare: &Value) {
     let status = DeploymentStatus { replicas: 3, ready_replicas: 2, ..DeploymentStatus::default() };
     let deployment = Deployment::read(bare.clone()).expect("it is a Deployment");
@@ -116,27 +110,10 @@ fn answer(text: &str) {
     row("managed_fields: allocations for an answer", value.count_total, form.count_total);
 }
 
-/// `json_text`: a value as text, in percent of the time that `Display` needs.
-fn text_of_a_value(value: &Value) {
-    let displayed = fastest(|| value.to_string().into_bytes());
-    let form = fastest(|| to_json_bytes(value));
-    row("json_text: percent of the time", 100, (100.0 * form.as_secs_f64() / displayed.as_secs_f64()).round() as u64);
-}
-
 /// What a function allocates until its result is made; the result counts as kept.
 fn measure_kept<T>(act: impl FnOnce() -> T) -> AllocationInfo {
     let mut result = None;
     measure(|| result = Some(act()))
-}
-
-/// The shortest of many runs.
-fn fastest<T>(act: impl Fn() -> T) -> Duration {
-    let run = || {
-        let start = clock::instant();
-        (0..100).for_each(|_| drop(black_box(act())));
-        clock::instant() - start
-    };
-    (0..50).map(|_| run()).min().unwrap_or_default()
 }
 
 fn row(what: &str, value: impl TryInto<i64>, form: impl TryInto<i64>) {
