@@ -15,6 +15,7 @@ use lockstep_report::campaign::{self, ResultLine, Results};
 use lockstep_report::{self as report, PlaySummary, PlayTally, RerunCommands, inspect};
 use lockstep_search::infer;
 use lockstep_verdict as verdict;
+#[cfg(feature = "terminal")]
 use ratatui::layout::Size;
 use rollout_controller::restart::{
     self, ConfigKind, ConfigName, ConfigRef, ConfigState, WorkloadFacts, WorkloadKind, reloader,
@@ -103,6 +104,7 @@ fn read(recording: &Recording) {
     }
     for inspected in &views {
         let _ = inspect::trace(inspected);
+        #[cfg(feature = "terminal")]
         for (at, size) in [(0, Size::new(80, 24)), (1, Size::new(200, 60)), (usize::MAX, Size::new(1, 1))] {
             let _ = inspect::FrameView::of(inspected, at, size);
         }

@@ -38,14 +38,12 @@ mod summary;
 mod table;
 mod versions;
 
-pub(crate) use ascii_chart::ascii_chart;
 pub use explanation::{ExplainedTimeline, explanation};
 pub use failure::{RerunCommands, failure, headline, outcome};
 pub use faults::{CaseFaults, FaultsSummary, faults, faults_json, faults_table, list_failed_points};
 pub use json::{identity, json, json_of_play};
 pub use play_summary::{PlaySummary, PlayTally};
 pub use rows::bless_diff;
-pub(crate) use rows::{DiffRow, rows};
 pub use side_by_side::{TitledTimeline, side_by_side};
 pub use summary::{common_causes, list_not_conformant, summary};
 pub use table::{table, totals};

@@ -11,7 +11,7 @@ use lockstep_timeline::{Frame, FrameReader, StepId};
 use serde_json::Value;
 
 use super::history::RuleHistory;
-use super::syntax::{Mistake, parse};
+use super::syntax::{Mistake, parse, with_enough_stack};
 use super::variables::{self, NotEvaluable};
 use super::{BrokenRule, Rule, RuleExpression, When};
 
@@ -121,7 +121,7 @@ impl<'r> RuleState<'r> {
         };
         self.evaluated = true;
         let wanted = when != When::Never;
-        match Cel::resolve(&expression.root, &context) {
+        match with_enough_stack(|| Cel::resolve(&expression.root, &context)) {
             Ok(Cel::Bool(holds)) if holds == wanted => {
                 self.satisfied = true;
                 self.broken = None;
@@ -182,7 +182,8 @@ fn operand_values(expression: &RuleExpression, context: &Context<'_, '_>) -> Vec
         let known = shown.iter().any(|(name, _)| name == text);
         let node = parse(text).ok().filter(|node| !known && !matches!(node.expr, Expr::Literal(_)));
         let Some(node) = node else { continue };
-        let value = Cel::resolve(&node, context).map_or_else(|error| format!("? ({error})"), |value| print(&value));
+        let value = with_enough_stack(|| Cel::resolve(&node, context));
+        let value = value.map_or_else(|error| format!("? ({error})"), |value| print(&value));
         shown.push((text.to_owned(), value));
     }
     shown

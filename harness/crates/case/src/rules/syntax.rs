@@ -16,6 +16,11 @@ const DEEPEST: usize = 16;
 /// The most operators and dots, each of which makes the tree deeper; `&&` and `||` do not.
 const MOST: usize = 40;
 
+/// The stack, in bytes, that reading and evaluating the largest rule may take. The parser and the
+/// interpreter take 30 kB for each level of a tree when they are not optimised, and the limits
+/// above allow some sixty levels; a thread has 2 MB.
+const STACK: usize = 8 * 1_024 * 1_024;
+
 /// A mistake in an expression, and its position in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mistake {
@@ -48,7 +53,12 @@ pub(super) fn parse_rule(text: &str) -> Result<IdedExpr, Vec<Mistake>> {
 /// Parses the tree of an expression. The crate's other parser needs more stack for a few brackets
 /// than a thread has.
 pub(super) fn parse(text: &str) -> Result<IdedExpr, cel::ParseErrors> {
-    PrattParser::default().parse(text)
+    with_enough_stack(|| PrattParser::default().parse(text))
+}
+
+/// Calls a function that parses or evaluates a rule, on a stack that is large enough for it.
+pub(super) fn with_enough_stack<T>(function: impl FnOnce() -> T) -> T {
+    stacker::maybe_grow(STACK / 2, STACK, function)
 }
 
 /// Reports expressions that would overflow the stack: the parser and the interpreter recurse at

@@ -8,7 +8,8 @@ use crate::engine::Engine;
 pub enum ContainersError {
     /// The feature is not enabled.
     #[error(
-        "this lockstep was built without the feature `containers`; build it with cargo's default features, \
+        "this lockstep was built without the feature `containers`; build it with cargo's default features \
+         (`cargo run --package lockstep -- …`), \
          or use --cluster control-plane"
     )]
     NotBuilt,

@@ -138,8 +138,8 @@ fn writes(inspected: &Inspection, times: &EventTimes) -> Vec<Value> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fixture::{captured, rolling};
     use super::*;
-    use crate::inspect::view::tests::{captured, rolling};
 
     #[test]
     fn trace_has_counter_for_replica_set_and_duration_for_step() {

@@ -1,36 +1,37 @@
 //! `lockstep inspect`: steps through a recording in a terminal, or writes it as a page or a trace,
 //! without a cluster.
-//!
-//! The terminal is restored on every exit: when [`Screen`] is dropped, by a hook in a panic, and
-//! after a signal, because waiting for a key ends ten times a second to check for one. A forced
-//! exit restores the terminal, too.
 
-use std::io::{self, IsTerminal};
+#[cfg(feature = "terminal")]
+mod screen;
+
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use lockstep_case as case;
-use lockstep_cluster::supervise::Interrupt;
 use lockstep_recording::Recording;
 use lockstep_report::RerunCommands;
-use lockstep_report::inspect::{FrameView, Inspection, Navigation, trace};
+use lockstep_report::inspect::{Inspection, trace};
 use lockstep_report::page::{self, CaseSection};
+#[cfg(feature = "terminal")]
 use lockstep_runner::run::FileError;
 use lockstep_search::infer::{Arrangements, infer};
 use lockstep_support::collection;
-use lockstep_support::outcome::{InterruptCause, RunOutcome};
+use lockstep_support::outcome::RunOutcome;
 use lockstep_support::sanitize::quote;
 use lockstep_timeline::Timeline;
 use lockstep_verdict::{self as verdict, Judgement};
-use ratatui::DefaultTerminal;
-use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use super::golden::{GoldenArgs, load_golden_beside};
 use super::out::{note, say};
 use super::recording_files::RecordingArg;
 use super::rerun_command::CommandLine;
 use super::{CliError, output_paths};
+
+/// The message of a build without the feature.
+const NOT_BUILT: &str = "this lockstep was built without the feature `terminal`; \
+    build it with cargo's default features (`cargo run --package lockstep -- inspect FILE`), \
+    or write a page for a browser with `--html FILE`, or a trace for Perfetto with `--trace FILE`";
 
 /// Step through a recording, forwards and backwards, in a terminal.
 #[derive(Debug, clap::Args)]
@@ -54,7 +55,10 @@ pub(super) fn execute(arguments: &Arguments, typed: &CommandLine) -> Result<RunO
     output_paths::check_file("--html", arguments.html.as_deref())?;
     output_paths::check_file("--trace", arguments.trace.as_deref())?;
     let to_files = arguments.html.is_some() || arguments.trace.is_some();
-    if !to_files && !io::stdout().is_terminal() {
+    if !to_files && !cfg!(feature = "terminal") {
+        return Err(CliError::Usage(NOT_BUILT.to_owned()));
+    }
+    if !to_files && !std::io::stdout().is_terminal() {
         let why = "inspect needs a terminal on standard output; \
             `--html FILE` writes a page for a browser, `--trace FILE` a trace for Perfetto";
         return Err(CliError::Usage(why.to_owned()));
@@ -78,9 +82,22 @@ pub(super) fn execute(arguments: &Arguments, typed: &CommandLine) -> Result<RunO
         say!("{}", file.display());
     }
     if !to_files {
-        show_screen(&inspected).map_err(|source| FileError::File { path: PathBuf::from("the terminal"), source })?;
+        show(&inspected)?;
     }
     Ok(RunOutcome::Conformant)
+}
+
+/// Shows a recording in the terminal.
+#[cfg(feature = "terminal")]
+fn show(inspected: &Inspection) -> Result<(), CliError> {
+    let failed = |source| FileError::File { path: PathBuf::from("the terminal"), source };
+    Ok(screen::show(inspected).map_err(failed)?)
+}
+
+/// Fails: this build has no view for terminals.
+#[cfg(not(feature = "terminal"))]
+fn show(_: &Inspection) -> Result<(), CliError> {
+    Err(CliError::Usage(NOT_BUILT.to_owned()))
 }
 
 impl Arguments {
@@ -125,104 +142,5 @@ impl Arguments {
 
     fn recording_path(&self) -> String {
         self.recording.path().display().to_string()
-    }
-}
-
-/// How long to wait for a key before checking for a signal.
-const POLL_INTERVAL: Duration = Duration::from_millis(100);
-
-/// The terminal as a screen.
-struct Screen(DefaultTerminal);
-
-impl Screen {
-    fn open() -> io::Result<Self> {
-        // This also installs the panic hook.
-        let terminal = ratatui::try_init().inspect_err(|_| ratatui::restore())?;
-        Interrupt::for_process().on_forced_exit(ratatui::restore);
-        Ok(Self(terminal))
-    }
-}
-
-impl Drop for Screen {
-    fn drop(&mut self) {
-        ratatui::restore();
-    }
-}
-
-/// The action of a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum KeyAction {
-    /// Go to another frame.
-    Go(Navigation),
-    /// End the command.
-    Quit,
-    /// End the command as SIGINT does.
-    Interrupt,
-}
-
-/// Show a recording until the user quits.
-fn show_screen(inspected: &Inspection) -> io::Result<()> {
-    let mut screen = Screen::open()?;
-    let mut at = inspected.start();
-    let interrupt = Interrupt::for_process();
-    let mut is_stale = true;
-    while interrupt.cause().is_none() {
-        if is_stale {
-            screen.0.draw(|frame| {
-                let view = FrameView::of(inspected, at, frame.area().as_size());
-                frame.render_widget(&view, frame.area());
-            })?;
-            is_stale = false;
-        }
-        if !event::poll(POLL_INTERVAL)? {
-            continue;
-        }
-        let action = match event::read()? {
-            Event::Key(key) if key.kind != KeyEventKind::Release => key_action(key),
-            Event::Resize(..) => {
-                is_stale = true;
-                None
-            }
-            _ => None,
-        };
-        match action {
-            Some(KeyAction::Go(towards)) => (at, is_stale) = (inspected.go(at, towards), true),
-            Some(KeyAction::Quit) => break,
-            Some(KeyAction::Interrupt) => interrupt.raise(InterruptCause::Interrupt),
-            None => {}
-        }
-    }
-    Ok(())
-}
-
-fn key_action(key: KeyEvent) -> Option<KeyAction> {
-    Some(match key.code {
-        KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => KeyAction::Interrupt,
-        KeyCode::Char('q') | KeyCode::Esc => KeyAction::Quit,
-        KeyCode::Right | KeyCode::Char('l') => KeyAction::Go(Navigation::StepForward),
-        KeyCode::Left | KeyCode::Char('h') => KeyAction::Go(Navigation::StepBack),
-        KeyCode::Down | KeyCode::Char('j') => KeyAction::Go(Navigation::VersionForward),
-        KeyCode::Up | KeyCode::Char('k') => KeyAction::Go(Navigation::VersionBack),
-        KeyCode::Home | KeyCode::Char('g') => KeyAction::Go(Navigation::First),
-        KeyCode::End | KeyCode::Char('G') => KeyAction::Go(Navigation::Last),
-        KeyCode::Char('w') => KeyAction::Go(Navigation::Wrong),
-        _ => return None,
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use rstest::rstest;
-
-    use super::*;
-
-    #[rstest]
-    #[case(KeyCode::Right, KeyModifiers::NONE, Some(KeyAction::Go(Navigation::StepForward)))]
-    #[case(KeyCode::Up, KeyModifiers::NONE, Some(KeyAction::Go(Navigation::VersionBack)))]
-    #[case(KeyCode::Char('q'), KeyModifiers::NONE, Some(KeyAction::Quit))]
-    #[case(KeyCode::Char('c'), KeyModifiers::CONTROL, Some(KeyAction::Interrupt))]
-    #[case(KeyCode::Char('c'), KeyModifiers::NONE, None)]
-    fn key_maps_to_action(#[case] code: KeyCode, #[case] modifiers: KeyModifiers, #[case] expected: Option<KeyAction>) {
-        assert_eq!(key_action(KeyEvent::new(code, modifiers)), expected);
     }
 }
