@@ -1,12 +1,10 @@
 //! Sends random requests, most of them malformed: none makes the server panic, and each gets a
 //! response.
 //!
-//! `PROPTEST_CASES=20000 cargo nextest run -p kube-apiserver-sim --test random_requests` sends many
+//! `PROPTEST_CASES=20000 cargo test -p kube-apiserver-sim --test it random_requests::` sends many
 //! more. Each request that made the server panic is a test in `shapes.rs`.
 
-#[path = "random_requests/mangle.rs"]
 mod mangle;
-#[path = "random_requests/objects.rs"]
 mod objects;
 
 use std::time::{Duration, Instant};

@@ -2,11 +2,11 @@
 
 #[test]
 fn readme_contains_the_examples() {
-    let readme = include_str!("../README.md");
+    let readme = include_str!("../../README.md");
     let examples = [
-        include_str!("../examples/virtual_time.rs"),
-        include_str!("../examples/failures.rs"),
-        include_str!("../examples/listen.rs"),
+        include_str!("../../examples/virtual_time.rs"),
+        include_str!("../../examples/failures.rs"),
+        include_str!("../../examples/listen.rs"),
     ];
     let shown = readme.split("```rust\n").skip(1).map(|rest| rest.split_once("```\n").unwrap().0);
     // What follows is the test that runs the example.

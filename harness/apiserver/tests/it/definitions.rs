@@ -3,7 +3,6 @@
 //! `definitions/recorded.jsonl` has upstream's results for a sample. The test that compares many
 //! more runs `definitions/oracle`, which is built from upstream's modules.
 
-#[path = "definitions/generate.rs"]
 mod generate;
 
 use std::collections::BTreeSet;
@@ -117,7 +116,7 @@ async fn recorded_definitions_match_upstream() {
 
 /// The results of upstream. The program is built from modules of the Go module proxy.
 fn answers(questions: &[Value]) -> Vec<Value> {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/definitions/oracle");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/definitions/oracle");
     let mut program = match std::env::var("DEFINITIONS_ORACLE") {
         Ok(program) => Command::new(program),
         Err(_) => {

@@ -55,7 +55,7 @@ struct Step {
 #[case::priority_classes("priority-classes")]
 #[tokio::test(start_paused = true)]
 async fn matches_recorded_responses(#[case] file: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/recorded/{file}.json"));
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/it/recorded/{file}.json"));
     let recorded: Recorded = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     let mut wrong = Vec::new();
     for scenario in &recorded.scenarios {
