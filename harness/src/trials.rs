@@ -47,8 +47,19 @@ const MOST_REAL_WAITING: Duration = Duration::from_secs(30);
 pub enum TrialFilter {
     /// Every trial.
     All,
+    /// The trials whose names contain this text.
+    Containing(String),
     /// The trial of this name.
     One(String),
+}
+
+impl TrialFilter {
+    fn text(&self) -> Option<&str> {
+        match self {
+            Self::All => None,
+            Self::Containing(text) | Self::One(text) => Some(text),
+        }
+    }
 }
 
 /// Why the trials cannot be listed.
@@ -113,7 +124,7 @@ impl Trials {
                 }
                 None => Vec::new(),
             },
-            TrialFilter::All => case::find(&[folder.to_owned()])?,
+            TrialFilter::All | TrialFilter::Containing(_) => case::find(&[folder.to_owned()])?,
         };
         let cases = paths.iter().map(|path| case::load(path)).collect::<Result<Vec<_>, _>>()?;
         let cases = cases.into_iter().flatten().map(Arc::new).collect();
@@ -121,13 +132,14 @@ impl Trials {
         // Probing a container engine is slow, so only clusters of selected trials are probed.
         let wanted = |site: &SiteName| match filter {
             TrialFilter::One(name) => name.split("::").next() == Some(site.as_str()),
-            TrialFilter::All => true,
+            TrialFilter::All | TrialFilter::Containing(_) => true,
         };
         let sites = SITES.into_iter().filter(wanted);
-        let unavailable = sites.filter_map(|site| Some((site, shared::available(site).err()?))).collect();
+        let unavailable =
+            sites.filter_map(|site| Some((site, shared::available(site, filter.text()).err()?))).collect();
         let trials = Self { cases, known_failures, unavailable };
         match filter {
-            TrialFilter::All => trials.stale().map_or(Ok(()), Err)?,
+            TrialFilter::All | TrialFilter::Containing(_) => trials.stale().map_or(Ok(()), Err)?,
             TrialFilter::One(_) => {}
         }
         Ok(trials)
@@ -230,7 +242,10 @@ impl CaseTrial {
             return Err(format!("{} has no timeline: bless it first", self.case.path));
         }
         let judgement = verdict::judge(&self.case, recording, blessed);
-        let repeat = format!("cargo nextest run -E 'test(={})'", self.name);
+        let repeat = match std::env::var_os("NEXTEST") {
+            Some(_) => format!("scripts/test -E 'test(={})'", self.name),
+            None => format!("scripts/test --test conformance -- --exact {}", self.name),
+        };
         let rerun = RerunCommands { program: "cargo lockstep".to_owned(), repeat };
         if judgement.outcome() == RunOutcome::Unblessed {
             return Err(format!("{}: {}", self.case.path, report::headline(&judgement)));

@@ -4,7 +4,9 @@
 //! one plays them, so it has its own `main`, and its trials are libtest-mimic's. Tests that can do
 //! with Rust's `main` are in `tests/it`.
 //!
-//! Trials that cannot run here, because a program is missing, are listed as ignored.
+//! Trials that cannot run here, because a program is missing, are listed as ignored, and so are
+//! those on real clusters unless a profile of nextest selects them, or a filter that begins with
+//! the cluster's name: `cargo test --test cluster -- control-plane::plane`.
 
 mod cluster_controllers;
 mod containers;
@@ -27,7 +29,7 @@ mod workloads;
 use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Trial};
-use lockstep_cluster::shared::release;
+use lockstep_cluster::shared::{is_selected, real_cluster, release, requested};
 
 /// The trials of a module, and how their names begin.
 struct TrialModule {
@@ -68,20 +70,35 @@ impl TrialModule {
     }
 }
 
+/// Whether a trial needs no real cluster, or its cluster is to be used.
+fn is_wanted(trial: &Trial, filter: Option<&str>) -> bool {
+    real_cluster(trial.name()).is_none_or(|site| is_selected(site, filter))
+}
+
 fn main() -> ExitCode {
     lockstep_runner::dispatch_role();
     supervise::play_if_asked();
     if let Some(played) = roles::play_if_asked(&[&containers::ROLES, &plane::ROLES]) {
         return played;
     }
-    let arguments = Arguments::from_args();
-    let is_selected = |module: &&TrialModule| match (&arguments.filter, arguments.exact) {
+    let mut arguments = Arguments::from_args();
+    let has_selected = |module: &&TrialModule| match (&arguments.filter, arguments.exact) {
         // A runner may start a process for each trial; each should not have to look for the
         // programs that all the others need.
         (Some(name), true) => module.has(name),
         _ => true,
     };
-    let trials = MODULES.iter().filter(is_selected).flat_map(TrialModule::list).collect();
+    let filter = arguments.filter.clone();
+    let trials = MODULES.iter().filter(has_selected).flat_map(TrialModule::list);
+    let trials = trials.map(|trial| {
+        let ignored = trial.has_ignored_flag() || !is_wanted(&trial, filter.as_deref());
+        trial.with_ignored_flag(ignored)
+    });
+    let trials = trials.collect();
+    if requested(filter.as_deref()).is_some() {
+        // The trials of a process share one cluster, and it has one subject at a time.
+        arguments.test_threads = Some(1);
+    }
     let conclusion = libtest_mimic::run(&arguments, trials);
     outcome::block_on(release());
     conclusion.exit_code()

@@ -7,6 +7,7 @@
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,10 +26,15 @@ use lockstep_subject::SubjectSpec;
 use lockstep_verdict::golden::GoldenTimelines;
 use lockstep_verdict::{self as verdict, Verdict};
 
+use crate::outcome::check;
+
 /// Cases that check whether a client's lists, watches and writes work. `scripts/subjects` plays
 /// many more.
 const CROSS_SECTION: [&str; 5] =
     ["rolling/surge-1-unavailable-0", "recreate/three", "undo/previous", "history/limit-2", "scale/up-and-down"];
+
+/// The trial in which a subject kills a server.
+const KILLING: &str = "sim::served::subject-kills-the-server";
 
 type Checked = Result<(), Box<dyn std::error::Error>>;
 
@@ -44,7 +50,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("parallel-cases", |runtime| runtime.block_on(side_by_side())),
         trial("parallel-cases-on-one-server", |runtime| runtime.block_on(shared())),
         trial("subject-exits-in-one-of-several-cases", |runtime| runtime.block_on(ended())),
-        trial("subject-kills-the-server", |runtime| runtime.block_on(killed())),
+        Trial::test(KILLING, killed_alone),
         trial("writes-reach-a-watch", |runtime| runtime.block_on(watched())),
         trial("unauthenticated-client-is-rejected", |runtime| runtime.block_on(strange())),
         trial("unsupported-requests-are-recorded", |runtime| runtime.block_on(unknown())),
@@ -91,7 +97,7 @@ fn languages() -> [(&'static str, Result<Vec<String>, String>); 5] {
 
 /// Whether a program is installed and runs.
 fn runs(program: &str) -> bool {
-    std::process::Command::new(program).arg("--version").output().is_ok_and(|asked| asked.status.success())
+    Command::new(program).arg("--version").output().is_ok_and(|asked| asked.status.success())
 }
 
 async fn boot() -> Result<Cluster, Box<dyn std::error::Error>> {
@@ -211,6 +217,18 @@ async fn shared() -> Checked {
     player.close().await;
     environment.close().await;
     Ok(())
+}
+
+/// Plays [`killed`] in a process of its own: its subject kills a server of the process in which it
+/// runs, which could be another trial's.
+fn killed_alone() -> Result<(), Failed> {
+    if std::env::args().any(|argument| argument == "--exact") {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        return runtime.block_on(killed()).map_err(|why| Failed::from(why.to_string()));
+    }
+    let output = Command::new(std::env::current_exe()?).args(["--exact", KILLING, "--nocapture"]).output()?;
+    let text = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
+    check(output.status.success() && text.contains("1 passed"), text)
 }
 
 /// A server that exits makes one case inconclusive with a reason; the next runs on a new one.

@@ -9,7 +9,7 @@
 //! * `docs/commands.md`, the pictures, the numbers of cases (`reference`) and the table of restarts
 //!   (`restart_table`) are up to date.
 //!
-//! `LOCKSTEP_DOCS=overwrite cargo nextest run -E 'binary(docs)'` regenerates these files, and the
+//! `LOCKSTEP_DOCS=overwrite scripts/test --test docs` regenerates these files, and the
 //! output of every block that omits no lines. Edit the rest by hand.
 
 mod console;
@@ -27,7 +27,7 @@ use pages::{Page, pages};
 use sandbox::Sandbox;
 
 /// The command that regenerates files.
-const OVERWRITE: &str = "LOCKSTEP_DOCS=overwrite cargo nextest run -E 'binary(docs)'";
+const OVERWRITE: &str = "LOCKSTEP_DOCS=overwrite scripts/test --test docs";
 
 /// The repository's root.
 fn root() -> PathBuf {

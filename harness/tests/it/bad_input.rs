@@ -20,7 +20,7 @@ use lockstep_support::clock;
 const MIN_FILES: usize = 211;
 
 /// Writes the expected messages.
-const OVERWRITE: &str = "LOCKSTEP_MESSAGES=overwrite cargo nextest run -E 'test(/^bad_input::/)'";
+const OVERWRITE: &str = "LOCKSTEP_MESSAGES=overwrite scripts/test bad_input::";
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bad")

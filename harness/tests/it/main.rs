@@ -13,5 +13,7 @@ mod programs;
 mod random_pods;
 mod release;
 mod schema;
+#[cfg(feature = "terminal")]
 mod terminal;
+mod trials;
 mod watch;

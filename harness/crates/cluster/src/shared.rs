@@ -74,16 +74,32 @@ pub fn plan(site: SiteName, without: ControllerSet) -> Option<ClusterPlan> {
     }
 }
 
+/// The real cluster with whose name that of a trial begins.
+pub fn real_cluster(trial: &str) -> Option<SiteName> {
+    let name = trial.split("::").next()?;
+    let real = [SiteName::ControlPlane, SiteName::Containers, SiteName::Kind];
+    real.into_iter().find(|site| site.as_str() == name)
+}
+
+/// The real cluster that the filter of a test program's command line asks for.
+pub fn requested(filter: Option<&str>) -> Option<SiteName> {
+    filter.and_then(real_cluster)
+}
+
+/// Whether trials of this site are to run. Those on real clusters take minutes and other programs,
+/// so a nextest profile must select them, or without nextest the filter of the command line.
+pub fn is_selected(site: SiteName, filter: Option<&str>) -> bool {
+    let has_profiles = || SharedRun::from_nextest().is_some() || std::env::var_os("NEXTEST").is_some();
+    site == SiteName::Sim || requested(filter) == Some(site) || has_profiles()
+}
+
 /// Whether trials can run on this site, as far as known without starting anything; if not, why.
-///
-/// Only local processes are used by default: the others need a container engine and a minute, so a
-/// nextest profile must select them.
-pub fn available(site: SiteName) -> Result<(), String> {
-    let outside = || SharedRun::from_nextest().is_none() && std::env::var_os("NEXTEST").is_none();
+/// The filter is that of the command line.
+pub fn available(site: SiteName, filter: Option<&str>) -> Result<(), String> {
+    if !is_selected(site, filter) {
+        return Err(format!("only with the filter `{site}::`, or under cargo nextest, which has a profile for it"));
+    }
     match site {
-        SiteName::Containers | SiteName::Kind if outside() => {
-            Err("only under cargo nextest, which has a profile for it".to_owned())
-        }
         SiteName::ControlPlane => super::available(DEFAULT_VERSION),
         SiteName::Kubeconfig => Err("a cluster of one's own is named on a command line".to_owned()),
         SiteName::Sim | SiteName::Containers | SiteName::Kind => availability(site).map(drop),
