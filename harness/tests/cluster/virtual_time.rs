@@ -24,8 +24,8 @@ const BUDGET: Duration = Duration::from_secs(20);
 /// The cases whose requests are compared between repetitions: rollouts and failing pods. In none of
 /// them does upstream choose between equal pods, which it does in Go map order.
 const REPEATED: [&str; 3] = ["rolling/three-revisions", "rolling/surge-3-unavailable-2", "rolling/pods-fail"];
-/// The number of repetitions.
-const PLAYS: u32 = 10;
+/// The number of repetitions; each plays the case twice.
+const PLAYS: u32 = 3;
 /// The versions that docs/upstream-versions.md compares.
 const VERSIONS: [&str; 5] = ["v1.15.5", "v1.29.15", "v1.33.13", "v1.36.3", "v1.37.0"];
 /// The page, and the comments around its generated part.
@@ -341,7 +341,8 @@ fn searches() -> Outcome {
         command.arg("--cases").arg(&cases);
         let message = command.output()?;
         let (out, err) = (String::from_utf8_lossy(&message.stdout), String::from_utf8_lossy(&message.stderr));
-        check(out.matches("in 6 programs").count() == 1 && !err.contains("6 programs"), format!("{out}{err}"))?;
+        // On a slow machine the progress of the search is there as well.
+        check(out.matches("in 6 programs").count() == 1 && !err.contains("in 6 programs"), format!("{out}{err}"))?;
         Ok::<_, Failed>((out.into_owned(), message.status.code()))
     };
     let (first, second) = (search()?, search()?);

@@ -69,7 +69,7 @@ fn lockstep(arguments: &[&str]) -> RunOutput {
 /// Judges a mode of wrong.py on cases. The budget only matters for modes that never settle, which
 /// take one budget per case.
 fn run(deployments: &[&str], mode: &str, more: &[&str]) -> RunOutput {
-    let never = ["invalid", "mute", "distrusts", "status-within"].contains(&mode);
+    let never = ["both", "distrusts", "invalid", "mute", "status-within"].contains(&mode);
     let budget = if never { "5s" } else { "20s" };
     let folder = cases(deployments);
     let path = folder.path().display().to_string();

@@ -1,7 +1,9 @@
 //! Records every embedded case with our controller and replays it, as recorded and as a capture of
-//! a live cluster.
+//! a live cluster. The trials play every case as well, so these play a part of them in each run of
+//! the tests, and all of them each night.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::time::Duration;
 
 use clap::Parser;
@@ -13,16 +15,16 @@ use rstest::rstest;
 
 use super::*;
 
-/// The number of parts of each test, which run in parallel.
+/// The number of parts of the collection.
 const PARTS: usize = 8;
 
-/// One part of all cases.
+/// One part of all cases; no part reads the files of another.
 fn collection(part: usize) -> Vec<Arc<Case>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cases");
     let files = case::find(&[folder]).unwrap();
-    let cases: Vec<_> = files.iter().flat_map(|path| case::load(path).unwrap()).map(Arc::new).collect();
-    assert!(cases.len() > 500, "{}", cases.len());
-    cases.into_iter().skip(part).step_by(PARTS).collect()
+    assert!(files.len() > 500, "{}", files.len());
+    let files = files.iter().skip(part).step_by(PARTS);
+    files.flat_map(|path| case::load(path).unwrap()).map(Arc::new).collect()
 }
 
 fn play(case: &Case) -> Recording {
@@ -37,9 +39,15 @@ fn read_back(recording: &Recording) -> Recording {
     Recording::read(text.as_slice()).unwrap()
 }
 
+/// The parts that a test plays.
+type Parts = Range<usize>;
+
 #[rstest]
-fn every_case_replays_without_a_difference(#[values(0, 1, 2, 3, 4, 5, 6, 7)] part: usize) {
-    let differing = collection(part).into_iter().filter_map(|case| {
+#[case::part(0..1)]
+#[ignore = "takes minutes: for each night"]
+#[case::others(1..PARTS)]
+fn every_case_replays_without_a_difference(#[case] parts: Parts) {
+    let differing = parts.flat_map(collection).filter_map(|case| {
         let recorded = read_back(&play(&case));
         let replayed = Arc::new(recorded_case(&recorded.header).unwrap());
         let [_, second] = judge_pair(&replayed, &play(&replayed), &with_recorded_name(&recorded)).unwrap();
@@ -147,8 +155,11 @@ fn interferes(case: &Case) -> bool {
 }
 
 #[rstest]
-fn every_case_replays_as_captured_without_a_difference(#[values(0, 1, 2, 3, 4, 5, 6, 7)] part: usize) {
-    let cases = collection(part).into_iter().filter(|case| !case.name.starts_with("config-restart/"));
+#[case::part(0..1)]
+#[ignore = "takes minutes: for each night"]
+#[case::others(1..PARTS)]
+fn every_case_replays_as_captured_without_a_difference(#[case] parts: Parts) {
+    let cases = parts.flat_map(collection).filter(|case| !case.name.starts_with("config-restart/"));
     let differing = cases.filter(|case| !interferes(case)).filter_map(|case| {
         let recording = play(&case);
         let answer = replayed_as_captured(&recording, &deployment(&recording)?)?;

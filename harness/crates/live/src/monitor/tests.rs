@@ -289,17 +289,30 @@ fn evidence_includes_versions_that_were_too_late_to_judge() {
     assert_eq!(last, Some(11));
 }
 
-/// The cases of this project's controller that have a Deployment.
-fn cases() -> Vec<Arc<Case>> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../cases");
+/// How many of the cases and programs a test plays. Each night all are played.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// Some cases of each area: those that are tagged for it.
+    CrossSection,
+    /// All.
+    Whole,
+}
+
+/// The cases of this project's controller that have a Deployment, in a folder below `cases`.
+fn cases(folder: &str, extent: Extent) -> Vec<Arc<Case>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../cases").join(folder);
     let mut all = Vec::new();
     for entry in walkdir::WalkDir::new(root).sort_by_file_name() {
         let path = entry.unwrap().into_path();
-        if path.extension().is_some_and(|extension| extension == "yaml") && path.parent() != Some(Path::new("../cases"))
-        {
+        if path.extension().is_none_or(|extension| extension != "yaml") {
+            continue;
+        }
+        let is_tagged = || std::fs::read_to_string(&path).unwrap().contains("cross-section");
+        if extent == Extent::Whole || is_tagged() {
             all.extend(load(&path).into_iter().flatten().map(Arc::new));
         }
     }
+    all.retain(|case| case.controllers.has(Controller::Deployment));
     all
 }
 
@@ -331,13 +344,16 @@ fn on_each(cases: &[Arc<Case>], wrong: impl Fn(&Case, &Recording) -> Option<Stri
 
 /// No case raises an alarm, whatever its users and nodes do, except those in which no controller
 /// runs for minutes.
-#[test]
-fn correct_controller_raises_no_alarm() {
-    let mut cases = cases();
-    cases.retain(|case| case.controllers.has(Controller::Deployment));
-    // Every second one, to save time; all of them passed when this was written.
-    let cases: Vec<Arc<Case>> = cases.into_iter().step_by(2).collect();
-    assert!(cases.len() > 80, "{}", cases.len());
+#[rstest]
+#[case::cross_section(Extent::CrossSection, 30)]
+#[ignore = "takes minutes: for each night"]
+#[case::whole(Extent::Whole, 300)]
+fn correct_controller_raises_no_alarm(#[case] extent: Extent, #[case] least: usize) {
+    let mut cases = cases("", extent);
+    if extent == Extent::CrossSection {
+        cases.extend(self::cases("during", Extent::Whole).into_iter().filter(|case| case.name.contains("/away")));
+    }
+    assert!(cases.len() >= least, "{}", cases.len());
     let found = on_each(&cases, |case, recording| {
         let found = breaches(&watched(recording, TERMS));
         let is_away = case.name.starts_with("during/away");
@@ -348,11 +364,14 @@ fn correct_controller_raises_no_alarm() {
 }
 
 /// Nor do random programs of the search, whose operations follow each other slowly or at once.
-#[test]
-fn random_programs_raise_no_alarm() {
+#[rstest]
+#[case::some(12)]
+#[ignore = "takes minutes: for each night"]
+#[case::many(240)]
+fn random_programs_raise_no_alarm(#[case] count: usize) {
     let (areas, mut chance) = (Areas::only(&[]), SeededRng::new(27));
     let programs = std::iter::repeat_with(|| generate(Focus::Deployment, &areas, &mut chance));
-    let cases: Vec<Arc<Case>> = programs.filter_map(|program| program.case()).take(60).collect();
+    let cases: Vec<Arc<Case>> = programs.filter_map(|program| program.case()).take(count).collect();
     let found = on_each(&cases, |case, recording| {
         let slow = breaches(&watched(recording, TERMS));
         let fast = breaches(&watched_each(1_000, recording, TERMS));
@@ -407,11 +426,14 @@ fn spoilt(recording: &Recording) -> Recording {
 }
 
 /// A breach in the timeline is also reported here if no doubt is left.
-#[test]
-fn reports_breaches_that_the_timeline_shows() {
-    let mut cases = cases();
+#[rstest]
+#[case::cross_section(Extent::CrossSection)]
+#[ignore = "takes minutes: for each night"]
+#[case::whole(Extent::Whole)]
+fn reports_breaches_that_the_timeline_shows(#[case] extent: Extent) {
+    let mut cases = cases("rolling", extent);
     // If a user has changed the size of a ReplicaSet, sizes are excused.
-    cases.retain(|case| case.name.starts_with("rolling/") && !case.name.ends_with("scaled-by-hand"));
+    cases.retain(|case| !case.name.ends_with("scaled-by-hand"));
     let checked = std::sync::atomic::AtomicUsize::new(0);
     let missed = on_each(&cases, |case, recording| {
         let spoilt = spoilt(recording);
@@ -423,5 +445,6 @@ fn reports_breaches_that_the_timeline_shows() {
         (!found.iter().any(|breach| breach.contains("surge"))).then(|| format!("{}: {found:?}", case.name))
     });
     assert!(missed.is_empty(), "{}", missed.join("\n"));
-    assert!(checked.into_inner() > 5);
+    let least = if extent == Extent::Whole { 6 } else { 3 };
+    assert!(checked.into_inner() >= least);
 }

@@ -251,7 +251,11 @@ pub(super) fn written_status(plan: &DeploymentPlan) -> Option<&rollout_model::De
 /// Applies a plan to the fixture without any change of pods; scaling down removes unavailable pods
 /// first.
 pub(super) fn apply_plan(fixture: &TestDeployment) -> TestDeployment {
-    let plan = fixture.plan();
+    apply(fixture, &fixture.plan())
+}
+
+/// Applies this plan as [`apply_plan`] does.
+pub(super) fn apply(fixture: &TestDeployment, plan: &DeploymentPlan) -> TestDeployment {
     let mut after = fixture.clone();
     for action in plan.actions() {
         match action {
