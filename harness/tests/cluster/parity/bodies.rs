@@ -377,8 +377,8 @@ pub(crate) fn object(kind: &Kind, name: &str, rng: &mut Rng) -> Value {
         "Role" => body["rules"] = policy_rules(rng),
         "ClusterRole" => {
             let rules = policy_rules(rng);
-            body["rules"] =
-                rng.one(&[rules, json!([{"verbs": ["get"], "nonResourceURLs": ["/healthz", "/metrics/*"]}])]);
+            let urls = json!([{"verbs": ["get"], "nonResourceURLs": ["/healthz", "/metrics/*"]}]);
+            body["rules"] = rng.one(&[rules, urls]);
             if rng.percent(25) {
                 body["aggregationRule"] = json!({"clusterRoleSelectors": [{"matchLabels": {"aggregate": app}},
                     {"matchExpressions": [{"key": "tier", "operator": "Exists"}]}]});
