@@ -135,7 +135,8 @@ impl Selector {
             key == "metadata.name"
                 || key == "metadata.namespace" && kind.namespaced
                 || match kind.selectable_fields {
-                    SelectableFields::Metadata => false,
+                    // Upstream's rule for all such kinds does not ask whether they have namespaces.
+                    SelectableFields::Metadata => key == "metadata.namespace",
                     SelectableFields::Fields(fields) | SelectableFields::FieldsOfKind(fields) => fields.contains(&key),
                     SelectableFields::Renamed(fields) => fields.iter().any(|(field, _)| *field == key),
                 }
