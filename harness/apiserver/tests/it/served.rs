@@ -171,6 +171,6 @@ async fn readme_lists_what_is_served_and_refused() {
     if std::env::var_os("LOCKSTEP_DOCS").is_some_and(|value| value == "overwrite") {
         std::fs::write(README, format!("{before}{START}{fresh}{END}{after}")).expect("README can be written");
     } else {
-        assert_eq!(listed, fresh, "LOCKSTEP_DOCS=overwrite cargo test --package kube-apiserver-sim --test served");
+        assert_eq!(listed, fresh, "LOCKSTEP_DOCS=overwrite cargo test --package kube-apiserver-sim --test it served");
     }
 }

@@ -129,8 +129,8 @@ fn check_names(header: &Header) -> Result<(), RecordingError> {
     let case = &header.case;
     let parts: Vec<&str> = case.split('/').collect();
     let is_name = |part: &&str| !part.is_empty() && part.chars().any(|letter| letter != '.') && !part.contains('\\');
-    if parts.len() > 2 || !parts.iter().all(is_name) || !sanitize::is_one_line(case) {
-        return bad("case", case, "`AREA/NAME`, neither of them of dots alone");
+    if parts.len() > 3 || !parts.iter().all(is_name) || !sanitize::is_one_line(case) {
+        return bad("case", case, "`AREA/NAME` or `AREA/FOLDER/NAME`, none of them of dots alone");
     }
     let subject = &header.subject.name;
     if subject.is_empty() || !sanitize::is_one_line(subject) {
@@ -224,7 +224,7 @@ mod tests {
     #[case("rolling/..", "ours")]
     #[case("/etc/x", "ours")]
     #[case("/x", "ours")]
-    #[case("a/b/c", "ours")]
+    #[case("a/b/c/d", "ours")]
     #[case("a/", "ours")]
     #[case("", "ours")]
     #[case("a\\..\\b", "ours")]
@@ -241,6 +241,7 @@ mod tests {
     #[case("rolling/a.b-c_d", "command:../bin/x --flag 'a b'")]
     #[case("x", "deployment:./deploy")]
     #[case("größe/..x", "upstream:v1.35.0")]
+    #[case("config-restart/safe/delay", "ours")]
     fn accepts_other_names(#[case] case: &str, #[case] subject: &str) {
         assert_eq!(read_named(case, subject).unwrap().header.case, case);
     }

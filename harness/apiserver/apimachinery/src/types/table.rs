@@ -131,33 +131,48 @@ pub enum ValueType {
     StructOrOther(Box<ValueType>),
 }
 
-/// Groups that upstream's packages name without `.k8s.io`.
-const SHORTENED_GROUPS: [&str; 8] =
-    ["apidiscovery", "apiextensions", "authorization", "coordination", "discovery", "events", "meta", "networking"];
+/// The groups whose names have more than one part; the first part is the name of upstream's package.
+const LONG_GROUPS: [&str; 10] = [
+    "apidiscovery.k8s.io",
+    "apiextensions.k8s.io",
+    "authorization.k8s.io",
+    "coordination.k8s.io",
+    "discovery.k8s.io",
+    "events.k8s.io",
+    "meta.k8s.io",
+    "networking.k8s.io",
+    "rbac.authorization.k8s.io",
+    "scheduling.k8s.io",
+];
 
 impl TypeTable {
     /// The index of the type of objects with this apiVersion and kind; `None` if they are not built
     /// in.
     pub fn object_type(&self, api_version: &str, kind: &str) -> Option<usize> {
         let (group, version) = match api_version.split_once('/') {
-            Some((group, version)) => (group.strip_suffix(".k8s.io").unwrap_or(group), version),
-            None => ("core", api_version),
+            Some((group, version)) => (group, version),
+            None => ("", api_version),
         };
-        let package = format!("{group}.{version}");
-        let full_name = match group {
-            "core" => version.to_owned(),
-            _ if SHORTENED_GROUPS.contains(&group) => format!("{group}.k8s.io/{version}"),
-            _ => format!("{group}/{version}"),
+        let short = match group.split_once('.') {
+            Some((short, _)) if LONG_GROUPS.contains(&group) => short,
+            Some(_) => return None,
+            // Upstream calls the group without a name `core`; the API does not.
+            None if group == "core" || LONG_GROUPS.iter().any(|long| long.split('.').next() == Some(group)) => {
+                return None;
+            }
+            None if group.is_empty() => "core",
+            None => group,
         };
+        let package = format!("{short}.{version}");
         // A type whose name another one has too carries its group, or its group and its version.
-        let names = [kind.to_owned(), format!("{group}.{kind}"), format!("{package}.{kind}")];
+        let names = [kind.to_owned(), format!("{short}.{kind}"), format!("{package}.{kind}")];
         let mut candidates = names.iter().filter_map(|name| self.index_of(name));
         let index = candidates.find(|index| self.types[*index].package == package)?;
         let fields = &self.types[index].fields;
         let has_metadata = fields.get("metadata").is_some_and(
             |field| matches!(field.shape, ValueType::Struct(metadata) if self.types[metadata].name == "ObjectMeta"),
         );
-        (full_name == api_version && has_metadata && fields.contains_key("kind")).then_some(index)
+        (has_metadata && fields.contains_key("kind")).then_some(index)
     }
 
     /// The index of a type.
