@@ -80,7 +80,7 @@ fn histogram() -> Histogram {
     Histogram::new(BUCKETS)
 }
 
-/// A layer that counts the requests of a client; see [`crate::Metrics::requests`].
+/// A layer that counts the requests of a client; see [`crate::metrics::Metrics::requests`].
 #[derive(Debug, Clone)]
 pub struct CountRequests {
     families: Arc<RequestFamilies>,

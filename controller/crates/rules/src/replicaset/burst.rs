@@ -19,7 +19,7 @@ pub enum ReplicaDiff {
     Delete(usize),
 }
 
-/// How many pods to create or delete, at most [`BURST_REPLICAS`].
+/// How many pods to create or delete, at most `BURST_REPLICAS`.
 pub fn replica_diff(active: usize, replicas: i32) -> ReplicaDiff {
     let wanted = usize::try_from(replicas).unwrap_or(0);
     if active < wanted {
