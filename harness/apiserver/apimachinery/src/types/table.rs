@@ -131,7 +131,8 @@ pub enum ValueType {
     StructOrOther(Box<ValueType>),
 }
 
-/// The groups whose names have more than one part; the first part is the name of upstream's package.
+/// The groups whose names have more than one part. The first part is the name of upstream's
+/// package.
 const LONG_GROUPS: [&str; 10] = [
     "apidiscovery.k8s.io",
     "apiextensions.k8s.io",

@@ -138,7 +138,8 @@ pub(crate) fn embedded(
                 if is_resource && name == "metadata" {
                     let decoded = metadata(value);
                     let decoded = decoded.map_err(|why| FieldError::invalid(&child(path, name), value.clone(), why))?;
-                    unknown.extend(decoded.unknown.iter().map(|name| format!("{below}.{name}")));
+                    let metadata = child(path, "metadata");
+                    unknown.extend(decoded.unknown.iter().map(|name| format!("{metadata}.{name}")));
                     *value = decoded.value;
                 }
                 if let Some(property) = schema.property(name) {
@@ -220,5 +221,27 @@ fn defaults(schema: &Schema, value: &mut Value) {
             }
         }
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::types::custom_schema::Purpose;
+
+    /// Recorded from kube-apiserver v1.36.3: metadata is a field even where the schema does not
+    /// declare it.
+    #[test]
+    fn unknown_field_of_embedded_metadata_has_a_path_of_fields() {
+        let template = json!({"type": "object", "x-kubernetes-embedded-resource": true,
+            "x-kubernetes-preserve-unknown-fields": true});
+        let schema = json!({"type": "object", "properties":
+            {"spec": {"type": "object", "properties": {"template": template}}}});
+        let schema = Schema::read(&schema, Purpose::Objects).unwrap();
+        let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x", "odd": 1}});
+        let decoded = coerce(&schema, &json!({"spec": {"template": pod}})).unwrap();
+        assert_eq!(decoded.unknown, ["spec.template.metadata.odd"]);
     }
 }
