@@ -189,13 +189,14 @@ impl Store {
         body: Value,
         managers: Managers,
     ) -> Arc<StoredObject> {
-        if let Some(before) = self.get(&key)
+        let before = self.get(&key);
+        if let Some(before) = &before
             && field_manager::are_equal(&before.managers, &managers)
             && is_equal(&before.body, &body)
         {
-            return before;
+            return Arc::clone(before);
         }
-        self.record(kind, key, body, managers)
+        self.record(kind, key, before.as_deref(), body, managers)
     }
 
     /// Creates or replaces an object even if it is equal; with this version if it is later than all
@@ -208,13 +209,16 @@ impl Store {
         version: Option<u64>,
     ) -> Arc<StoredObject> {
         self.version = self.version.max(version.unwrap_or(0).saturating_sub(1));
-        self.record(kind, key, body, None)
+        let before = self.get(&key);
+        self.record(kind, key, before.as_deref(), body, None)
     }
 
+    /// `replaced`: the object under this key, which the caller has read and may have decoded.
     fn record(
         &mut self,
         kind: &'static ResourceKind,
         key: StoreKey,
+        replaced: Option<&StoredObject>,
         body: Value,
         managers: Managers,
     ) -> Arc<StoredObject> {
@@ -224,7 +228,7 @@ impl Store {
             Some((key, before)) => (Arc::clone(key), Some(before.clone())),
             None => (Arc::new(key), None),
         };
-        self.owners.update(&key, before.as_ref().map(StoredVersion::object).as_deref(), Some(&after));
+        self.owners.update(&key, replaced, Some(&after));
         let (kept, bytes) = (StoredVersion::Decoded(Arc::clone(&after)), json_len(&after.body));
         self.objects.insert(Arc::clone(&key), kept.clone());
         self.forget_decoded(before.as_ref());

@@ -224,6 +224,3 @@ impl Kinds {
         self.built_in.iter().map(|kind| kind.group).filter(|group| !group.is_empty())
     }
 }
-
-/// The name of the autoscalers of v1 in the type table.
-pub(crate) const V1_TYPE: &str = "autoscaling.v1.HorizontalPodAutoscaler";

@@ -8,7 +8,7 @@ use lockstep_recording::controllers::Controller;
 
 use super::model::{Case, RestartProfile};
 
-/// The numbers of cases, displayed as `281 rollout cases and 333 config-restart cases (82 xing, 146
+/// The numbers of cases, displayed as `280 rollout cases and 333 config-restart cases (82 xing, 146
 /// safe, 105 reloader)`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CollectionSize {

@@ -131,6 +131,9 @@ pub enum ValueType {
     StructOrOther(Box<ValueType>),
 }
 
+/// The name of the autoscalers of v1 in the table; those of v2 have the plain name.
+pub const AUTOSCALER_V1: &str = "autoscaling.v1.HorizontalPodAutoscaler";
+
 /// The groups whose names have more than one part. The first part is the name of upstream's
 /// package.
 const LONG_GROUPS: [&str; 10] = [

@@ -149,19 +149,20 @@ fn check_servable(server: &Server, body: &Value) -> ApiResult<()> {
     if server.kinds.built_in_groups().any(|built_in| built_in == group) {
         return Err(StatusError::unsupported(format!("a CustomResourceDefinition of the group {group}")));
     }
-    let names = |spec: &Value| -> Vec<String> {
-        let names = &spec["names"];
+    let kinds = |names: &Value| [names["kind"].clone(), names["listKind"].clone()];
+    let resources = |names: &Value| -> Vec<String> {
         let short = names["shortNames"].as_array().into_iter().flatten();
         let all = ["plural", "singular"].iter().map(|name| &names[*name]).chain(short);
         all.filter_map(Value::as_str).map(str::to_owned).collect()
     };
-    let own = names(spec);
-    let kinds = |spec: &Value| [spec["names"]["kind"].clone(), spec["names"]["listKind"].clone()];
+    let (own_kinds, own_resources) = (kinds(&spec["names"]), resources(&spec["names"]));
     for (name, other) in server.kinds.definitions() {
-        let custom = other.storage.custom.filter(|_| other.storage.group == group && body["metadata"]["name"] != *name);
-        let Some(other_spec) = custom.map(|custom| json!({"names": custom.names})) else { continue };
-        if names(&other_spec).iter().any(|name| own.contains(name))
-            || kinds(&other_spec).iter().any(|one| kinds(spec).contains(one))
+        if other.storage.group != group || body["metadata"]["name"] == *name {
+            continue;
+        }
+        let Some(custom) = other.storage.custom else { continue };
+        if resources(&custom.names).iter().any(|name| own_resources.contains(name))
+            || kinds(&custom.names).iter().any(|kind| own_kinds.contains(kind))
         {
             return Err(StatusError::unsupported("two CustomResourceDefinitions of one group that share a name"));
         }

@@ -10,7 +10,7 @@ use crate::http::selector::text as selector_text;
 use crate::registry::defaults::{entry, pod_spec, set, spec};
 use crate::registry::strategy::{FieldPaths, Strategy, keep};
 use crate::registry::validate::apps::{selector, selector_change, template};
-use crate::registry::validate::pod_warnings::{grace_period_warning, name_warning};
+use crate::registry::validate::pod_warnings::workload_warnings;
 use crate::registry::validate::scalars::nonnegative;
 use crate::registry::validate::statuses::no_more_than_replicas;
 use crate::registry::validate::strategies::{above_100_percent, amount, number_or_percent, strategy_text};
@@ -102,9 +102,7 @@ impl Strategy for DeploymentRestStrategy {
     }
 
     fn warnings(&self, new: &Value, old: Option<&Value>) -> Vec<String> {
-        let changed = old.is_none_or(|old| old["metadata"]["generation"] != new["metadata"]["generation"]);
-        let name = if old.is_none() { name_warning(new, "Pod names and hostnames") } else { None };
-        name.into_iter().chain(grace_period_warning(new, "spec.template.spec", changed)).collect()
+        workload_warnings(new, old)
     }
 
     fn unsupported_feature(&self, new: &Value, _: Option<&Value>) -> Option<String> {

@@ -8,7 +8,7 @@ use crate::registry::defaults::{pod_spec, spec};
 use crate::registry::strategy::Strategy;
 use crate::registry::validate::apps;
 use crate::registry::validate::apps::{selector_change, template};
-use crate::registry::validate::pod_warnings::{grace_period_warning, name_warning};
+use crate::registry::validate::pod_warnings::workload_warnings;
 use crate::registry::validate::scalars::nonnegative;
 use crate::registry::validate::statuses::no_more_than_replicas;
 use crate::registry::validate::unsupported_fields::pod_level_resources;
@@ -60,9 +60,7 @@ impl Strategy for ReplicaSetStrategy {
     }
 
     fn warnings(&self, new: &Value, old: Option<&Value>) -> Vec<String> {
-        let changed = old.is_none_or(|old| old["metadata"]["generation"] != new["metadata"]["generation"]);
-        let name = if old.is_none() { name_warning(new, "Pod names and hostnames") } else { None };
-        name.into_iter().chain(grace_period_warning(new, "spec.template.spec", changed)).collect()
+        workload_warnings(new, old)
     }
 
     fn unsupported_feature(&self, new: &Value, _: Option<&Value>) -> Option<String> {

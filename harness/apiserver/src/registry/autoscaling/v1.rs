@@ -17,13 +17,14 @@ use crate::registry::autoscaling::text::{self, read};
 use crate::registry::defaults::spec;
 use crate::registry::strategy::{StoredConversion, Strategy};
 use crate::schema::printers::columns::Column;
-use crate::types::kinds::{ALL, ResourceKind, V1_TYPE, kind};
+use crate::types::kinds::{ALL, ResourceKind, kind};
+use crate::types::table::AUTOSCALER_V1;
 
 pub(crate) static KIND: ResourceKind = ResourceKind {
     subresources: &["status"],
     short_names: &["hpa"],
     categories: ALL,
-    table_name: Some(V1_TYPE),
+    table_name: Some(AUTOSCALER_V1),
     stored_as: Some(&v2::KIND),
     is_processed_as_stored: true,
     ..kind("autoscaling", "v1", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
@@ -89,7 +90,7 @@ pub(crate) fn to_v1(object: &Value) -> Value {
     if spec["behavior"].is_object() {
         v1["metadata"]["annotations"][BEHAVIOR] = text::behavior(&spec["behavior"]).into();
     }
-    complete(V1_TYPE, v1)
+    complete(AUTOSCALER_V1, v1)
 }
 
 /// Converts an autoscaler from v1 to v2.

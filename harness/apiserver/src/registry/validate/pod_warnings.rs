@@ -25,3 +25,10 @@ pub(crate) fn grace_period_warning(new: &Value, path: &str, changed: bool) -> Op
         )
     })
 }
+
+/// The warnings about a Deployment or a ReplicaSet: its pods' names begin with its own.
+pub(crate) fn workload_warnings(new: &Value, old: Option<&Value>) -> Vec<String> {
+    let changed = old.is_none_or(|old| old["metadata"]["generation"] != new["metadata"]["generation"]);
+    let name = if old.is_none() { name_warning(new, "Pod names and hostnames") } else { None };
+    name.into_iter().chain(grace_period_warning(new, "spec.template.spec", changed)).collect()
+}

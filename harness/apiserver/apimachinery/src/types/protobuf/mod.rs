@@ -19,7 +19,7 @@ pub mod wire;
 use serde_json::{Map, Value, json};
 
 use crate::types::protobuf::decode::text;
-use crate::types::table::TYPES;
+use crate::types::table::{AUTOSCALER_V1, TYPES};
 
 pub use crate::types::protobuf::error::ProtobufError;
 
@@ -197,7 +197,7 @@ fn type_named(api_version: &str, kind: &str) -> Option<usize> {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
     TYPES.index_of(match kind {
         "Event" if group == "events.k8s.io" => "events.Event",
-        "HorizontalPodAutoscaler" if api_version == "autoscaling/v1" => "autoscaling.v1.HorizontalPodAutoscaler",
+        "HorizontalPodAutoscaler" if api_version == "autoscaling/v1" => AUTOSCALER_V1,
         kind => kind,
     })
 }
