@@ -3,11 +3,12 @@
 //! The server works in JSON, and transforms responses at the end (`representation`). This module
 //! reads the `Accept` header. Upstream: `endpoints/handlers/negotiation`.
 
-use crate::http::request::{ApiRequest, JSON};
+use crate::http::request::{ApiRequest, JSON, ResourceRequest};
 use crate::http::route::{RequestInfo, Verb};
 use crate::http::status_error::{ApiResult, StatusError};
 use crate::http::yaml;
 use crate::types::field_error::FieldError;
+use crate::types::kinds::ResourceKind;
 use crate::types::protobuf;
 
 /// The format of a response.
@@ -96,6 +97,12 @@ impl ResponseFormat {
         })
     }
 
+    /// The kind of the objects from which a response in this format is made. Upstream makes tables
+    /// and partial metadata of its internal version, and then converts only whole objects.
+    pub(crate) fn source_kind(self, requested: &'static ResourceKind) -> &'static ResourceKind {
+        if self.representation == Representation::Whole { requested } else { requested.inner() }
+    }
+
     /// The most preferred supported format of the header.
     fn accepted(header: &str, supported: SupportedFormats) -> Option<Self> {
         if header.trim().is_empty() {
@@ -148,6 +155,14 @@ impl ResponseFormat {
             Encoding::Json | Encoding::Yaml => JSON,
             Encoding::Protobuf => protobuf::WATCH_MEDIA_TYPE,
         }
+    }
+}
+
+impl ResourceRequest<'_> {
+    /// The kind of the objects from which its response is made.
+    pub(crate) fn response_kind(&self) -> &'static ResourceKind {
+        let format = ResponseFormat::accepted(&self.http.accept, SupportedFormats::All);
+        format.unwrap_or(ResponseFormat::PLAIN).source_kind(self.kind)
     }
 }
 

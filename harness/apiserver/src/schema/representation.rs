@@ -39,7 +39,7 @@ impl ResponseFormat {
         if let Some(refusal) = self.refusal(&value, kind, requested_kind) {
             return Err(refusal);
         }
-        let mut value = self.of_value(&value, kind, true, now).into_owned();
+        let mut value = self.of_value(&value, (kind, requested_kind), true, now).into_owned();
         if kind.is_none()
             && value["kind"] == "Table"
             && requested_kind.is_some_and(|requested_kind| requested_kind.custom.is_some())
@@ -65,7 +65,8 @@ impl ResponseFormat {
         }
         let Ok(mut event) = serde_json::from_slice::<Value>(&line) else { return line };
         if event["type"] != "ERROR" {
-            event["object"] = self.of_value(&event["object"], Some(kind), first, now).into_owned();
+            event["object"] =
+                self.of_value(&event["object"], (Some(self.source_kind(kind)), Some(kind)), first, now).into_owned();
         }
         match self.encoding {
             Encoding::Json | Encoding::Yaml => format!("{event}\n").into(),
@@ -115,11 +116,12 @@ impl ResponseFormat {
         Some(StatusError::not_acceptable(why))
     }
 
-    /// The representation of a value; a Status is never transformed.
+    /// The representation of a value of a kind for a client that requested another version of it; a
+    /// Status is never transformed.
     fn of_value<'a>(
         self,
         value: &'a Value,
-        kind: Option<&'static ResourceKind>,
+        (kind, requested_kind): (Option<&'static ResourceKind>, Option<&'static ResourceKind>),
         headers: bool,
         now: Timestamp,
     ) -> Cow<'a, Value> {
@@ -142,7 +144,7 @@ impl ResponseFormat {
             }
             (Representation::Metadata(version), None) => Cow::Owned(partial(value, version)),
             (Representation::Table(version, include), _) => {
-                let style = TableOptions { api_version: version.api_version(), include, headers, now };
+                let style = TableOptions { api_version: version.api_version(), include, headers, now, requested_kind };
                 Cow::Owned(printers::table(value, kind, style))
             }
             // For watch events, upstream sends objects that it cannot transform unchanged.

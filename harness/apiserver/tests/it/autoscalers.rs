@@ -74,3 +74,56 @@ async fn field_ownership_spans_versions() {
     assert_eq!((own.len(), &own[0]["apiVersion"]), (1, &"autoscaling/v2".into()));
     assert!(server.unsupported().is_empty());
 }
+
+/// The tables in the response to a GET: one, or one for each event of a watch.
+async fn tables(server: &ApiServer, path: &str) -> Vec<Value> {
+    let request = http::Request::builder().uri(format!("/apis/autoscaling/v1/{path}"));
+    let request = request.header("accept", "application/json;as=Table;v=v1;g=meta.k8s.io");
+    let response =
+        server.handle(request.body(http_body_util::Full::<bytes::Bytes>::default()).expect("a request")).await;
+    let bytes = response.into_body().collect().await.expect("a body").to_bytes();
+    let documents = serde_json::Deserializer::from_slice(&bytes).into_iter::<Value>();
+    let table = |value: Value| if value["type"].is_string() { value["object"].clone() } else { value };
+    documents.map(|document| table(document.expect("JSON"))).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn table_of_v1_prints_the_object_as_it_is_stored() {
+    let server = ApiServer::new();
+    let cpu = json!({"type": "Resource", "resource": {"name": "cpu",
+        "target": {"type": "Utilization", "averageUtilization": 50}}});
+    let pods = json!({"type": "Pods", "pods": {"metric": {"name": "rate"},
+        "target": {"type": "AverageValue", "averageValue": "5"}}});
+    let mut v2 = v1_autoscaler();
+    v2["apiVersion"] = "autoscaling/v2".into();
+    v2["spec"] = json!({"maxReplicas": 3, "scaleTargetRef": v2["spec"]["scaleTargetRef"], "metrics": [cpu, pods]});
+    assert_eq!(send(&server, "POST", &format!("v2/{ALL}"), "application/json", &v2).await.0, 201);
+
+    // The conversion to v1 puts the CPU last, in the row's object too.
+    let watch = "includeObject=Object&watch=true&timeoutSeconds=1&sendInitialEvents=true&allowWatchBookmarks=true\
+                 &resourceVersionMatch=NotOlderThan";
+    let paths =
+        [format!("{ALL}/a?includeObject=Object"), format!("{ALL}?includeObject=Object"), format!("{ALL}?{watch}")];
+    for path in &paths {
+        let table = &tables(&server, path).await[0];
+        let row = &table["rows"][0];
+        assert_eq!(row["cells"][2], "cpu: <unknown>/50%, <unknown>/5", "{path}");
+        let object = &row["object"];
+        assert_eq!(object["apiVersion"], "autoscaling/v1", "{path}");
+        assert_eq!(object["spec"]["targetCPUUtilizationPercentage"], 50, "{path}");
+        assert!(object["metadata"]["annotations"]["autoscaling.alpha.kubernetes.io/metrics"].is_string(), "{path}");
+        assert_eq!(object["metadata"]["managedFields"][0]["apiVersion"], "autoscaling/v2", "{path}");
+    }
+    // The object of a bookmark has no default metric.
+    let bookmark = &tables(&server, &paths[2]).await[1]["rows"][0];
+    assert_eq!(bookmark["cells"], json!(["", "/", "<none>", "<unset>", 0, 0, "<unknown>"]));
+    assert_eq!(bookmark["object"]["spec"], json!({"maxReplicas": 0, "scaleTargetRef": {"kind": "", "name": ""}}));
+
+    // Written through v1, the object is stored in the order of the conversion.
+    let patch = json!({"metadata": {"labels": {"a": "b"}}});
+    let content_type = "application/merge-patch+json";
+    assert_eq!(send(&server, "PATCH", &format!("v1/{ALL}/a"), content_type, &patch).await.0, 200);
+    let table = &tables(&server, &paths[0]).await[0];
+    assert_eq!(table["rows"][0]["cells"][2], "<unknown>/5, cpu: <unknown>/50%");
+    assert!(server.unsupported().is_empty());
+}

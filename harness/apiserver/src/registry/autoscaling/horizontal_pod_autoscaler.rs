@@ -14,7 +14,7 @@ use crate::types::field_error::FieldError;
 use crate::types::kinds::{ALL, ResourceKind, kind};
 
 /// The annotations of v1 that stand for fields of v2.
-pub(crate) const FIELD_ANNOTATIONS: [&str; 6] = [
+const FIELD_ANNOTATIONS: [&str; 6] = [
     METRICS,
     CURRENT,
     CONDITIONS,

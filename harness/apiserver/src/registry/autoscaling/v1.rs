@@ -6,17 +6,15 @@
 //!
 //! Upstream: `pkg/apis/autoscaling/v1/conversion.go`.
 
-use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::registry::autoscaling::horizontal_pod_autoscaler::{
-    self as v2, AutoscalerStrategy, BEHAVIOR, CONDITIONS, CURRENT, METRICS, drop_field_annotations,
+    self as v2, BEHAVIOR, CONDITIONS, CURRENT, METRICS, drop_field_annotations,
 };
 use crate::registry::autoscaling::metrics::{self, cpu_utilization, is_cpu_utilization};
 use crate::registry::autoscaling::text::{self, read};
 use crate::registry::defaults::spec;
 use crate::registry::strategy::{StoredConversion, Strategy};
-use crate::schema::printers::columns::Column;
 use crate::types::kinds::{ALL, ResourceKind, kind};
 use crate::types::table::AUTOSCALER_V1;
 
@@ -44,14 +42,6 @@ impl Strategy for AutoscalerV1Strategy {
 
     fn is_stored_without_defaults(&self) -> bool {
         true
-    }
-
-    fn columns(&self) -> &'static [Column] {
-        AutoscalerStrategy.columns()
-    }
-
-    fn cells(&self, autoscaler: &Value, now: Timestamp) -> Vec<Value> {
-        AutoscalerStrategy.cells(&from_v1(autoscaler), now)
     }
 }
 

@@ -55,7 +55,10 @@ impl Server {
         if removed && !request.kind.returns_deleted {
             return Ok(json_response(StatusCode::OK, &success_status(&state.as_kind(request.kind))));
         }
-        Ok(json_bytes_response(StatusCode::OK, state.as_kind(request.kind).text(request.http.managed_fields)))
+        Ok(json_bytes_response(
+            StatusCode::OK,
+            state.as_kind(request.response_kind()).text(request.http.managed_fields),
+        ))
     }
 
     /// Warns that deleting a Job preserves its pods, if no propagation policy is set.
@@ -75,15 +78,16 @@ impl Server {
         self.dry_run = options.dry_run;
         self.warn_about_preserved_pods(request, &options);
         let found: Vec<_> = self.store.list(request.kind, &request.info.namespace).collect();
+        let kind = request.response_kind();
         let mut items = Vec::new();
         for object in found.iter().filter(|object| selector.is_empty() || selector.matches(&object.body)) {
             self.delete_object(object, &options, request.now)?;
             // Upstream lists the objects as they were before the deletion.
-            let shown = object.as_kind(request.kind);
+            let shown = object.as_kind(kind);
             items.push(if request.kind.custom.is_some() { shown.typed() } else { shown.with_managers() });
         }
         let version = self.store.version().to_string();
-        let mut list = json!({"kind": request.kind.list_kind(), "apiVersion": request.kind.api_version(),
+        let mut list = json!({"kind": kind.list_kind(), "apiVersion": kind.api_version(),
             "metadata": {"resourceVersion": version}, "items": items});
         if request.kind.custom.is_some() {
             list["metadata"]["continue"] = "".into();

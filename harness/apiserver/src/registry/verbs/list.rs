@@ -65,10 +65,11 @@ impl Server {
         if request.kind.custom.is_some() && meta["continue"].is_null() {
             meta["continue"] = "".into();
         }
-        let (kind, version) = (request.kind.list_kind(), request.kind.api_version());
-        let start = format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{version}\",\"metadata\":{meta},\"items\":[");
+        let kind = request.response_kind();
+        let (list_kind, version) = (kind.list_kind(), kind.api_version());
+        let start = format!("{{\"kind\":\"{list_kind}\",\"apiVersion\":\"{version}\",\"metadata\":{meta},\"items\":[");
         let mut body = start.into_bytes();
-        for (index, object) in objects.iter().map(|(_, object)| object.as_kind(request.kind)).enumerate() {
+        for (index, object) in objects.iter().map(|(_, object)| object.as_kind(kind)).enumerate() {
             if index > 0 {
                 body.push(b',');
             }

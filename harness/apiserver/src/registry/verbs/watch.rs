@@ -13,6 +13,7 @@ use crate::registry::state::Server;
 use crate::storage::object::StoredObject;
 use crate::storage::store::ChangeRecord;
 use crate::storage::watch::{EventType, WatchCursor, WatchEvent, line};
+use crate::types::kinds::ResourceKind;
 
 impl Server {
     pub(crate) fn watch(&mut self, request: &ResourceRequest<'_>) -> ApiResult<ApiResponse> {
@@ -44,8 +45,9 @@ impl Server {
                 .store
                 .list(request.kind, &cursor.namespace)
                 .filter(|object| selector.is_empty() || selector.matches(&object.body));
-            cursor.initial_events =
-                objects.map(|object| WatchEvent::Object(EventType::Added, object.as_kind(request.kind))).collect();
+            cursor.initial_events = objects
+                .map(|object| WatchEvent::Object(EventType::Added, object.as_kind(cursor.source_kind())))
+                .collect();
             // By default upstream marks the end of the initial events if the client requests any
             // version.
             if cursor.bookmarks {
@@ -95,6 +97,11 @@ impl Server {
 }
 
 impl WatchCursor {
+    /// The kind of the objects from which events are made.
+    fn source_kind(&self) -> &'static ResourceKind {
+        self.format.source_kind(self.kind)
+    }
+
     fn event_of(&self, change: &ChangeRecord) -> Option<WatchEvent> {
         let key = &change.key;
         if key.kind != self.kind.order() || !(self.namespace.is_empty() || key.namespace == self.namespace) {
@@ -105,13 +112,15 @@ impl WatchCursor {
         let was_selected = before.as_ref().is_some_and(|object| is_selected(object));
         match (change.after(), change.last()) {
             (Some(after), _) => match (was_selected, is_selected(&after)) {
-                (false, true) => Some(WatchEvent::Object(EventType::Added, after.as_kind(self.kind))),
-                (true, true) => Some(WatchEvent::Object(EventType::Modified, after.as_kind(self.kind))),
+                (false, true) => Some(WatchEvent::Object(EventType::Added, after.as_kind(self.source_kind()))),
+                (true, true) => Some(WatchEvent::Object(EventType::Modified, after.as_kind(self.source_kind()))),
                 // Upstream sends the old state at the new version.
-                (true, false) => Some(WatchEvent::Encoded(deleted_event(&before?.as_kind(self.kind), &after))),
+                (true, false) => Some(WatchEvent::Encoded(deleted_event(&before?.as_kind(self.source_kind()), &after))),
                 (false, false) => None,
             },
-            (None, Some(last)) if was_selected => Some(WatchEvent::Object(EventType::Deleted, last.as_kind(self.kind))),
+            (None, Some(last)) if was_selected => {
+                Some(WatchEvent::Object(EventType::Deleted, last.as_kind(self.source_kind())))
+            }
             _ => None,
         }
     }
@@ -123,11 +132,12 @@ impl WatchCursor {
             meta["annotations"] = json!({"k8s.io/initial-events-end": "true"});
         }
         // Apart from its metadata, the object of a bookmark is empty.
-        let mut object = crate::registry::decode::normalize(self.kind, json!({})).unwrap_or_default();
-        object["kind"] = self.kind.kind.into();
-        object["apiVersion"] = self.kind.api_version().into();
+        let kind = self.source_kind();
+        let mut object = crate::registry::decode::normalize(kind, json!({})).unwrap_or_default();
+        object["kind"] = kind.kind.into();
+        object["apiVersion"] = kind.api_version().into();
         object["metadata"] = meta;
-        strategy_of(self.kind).fill_bookmark(&mut object);
+        strategy_of(kind).fill_bookmark(&mut object);
         line(&json!({"type": "BOOKMARK", "object": object}))
     }
 }

@@ -131,7 +131,7 @@ impl Server {
         strategy.begin_create(self, &mut body);
         prepare::drop_empty_lists(kind, &mut body);
         let body = normalize(kind, body)?;
-        let object = self.put_object(kind, key, body, managers).as_kind(request.kind);
+        let object = self.put_object(kind, key, body, managers).as_kind(request.response_kind());
         if self.dry_run {
             // A dry run has no version but that of the request.
             let mut created = object.typed();
@@ -194,7 +194,7 @@ impl Server {
         applied: Option<Managers>,
         status: bool,
     ) -> ApiResult<ApiResponse> {
-        let object = self.replace(request, old, new, applied, status)?.as_kind(request.kind);
+        let object = self.replace(request, old, new, applied, status)?.as_kind(request.response_kind());
         Ok(json_bytes_response(StatusCode::OK, object.text(request.http.managed_fields)))
     }
 

@@ -18,7 +18,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::http::media_types::Include;
-use crate::registry::autoscaling::horizontal_pod_autoscaler::FIELD_ANNOTATIONS;
+use crate::registry::conversion::convert_object;
 use crate::registry::kinds::strategy_of;
 use crate::registry::strategy::Strategy;
 use crate::schema::printers::cells::number;
@@ -34,6 +34,8 @@ pub(crate) struct TableOptions<'a> {
     /// Whether it has column definitions; only the first table of a watch does.
     pub(crate) headers: bool,
     pub(crate) now: Timestamp,
+    /// The kind to which the objects of rows are converted.
+    pub(crate) requested_kind: Option<&'static ResourceKind>,
 }
 
 /// Converts an object or a list to a table. An object of no served kind is a scale.
@@ -50,7 +52,7 @@ pub(crate) fn table(value: &Value, kind: Option<&'static ResourceKind>, options:
                 None => RowPrinter::BuiltIn(strategy_of(kind)),
             },
         },
-        kind: kind.map_or("Scale", |kind| kind.kind),
+        kind,
         api_version: value["apiVersion"].as_str().unwrap_or_default(),
     };
     let rows: Vec<Value> = objects.iter().map(|object| row(&of, object, options)).collect();
@@ -84,7 +86,8 @@ pub(crate) fn as_of_custom_scale(table: &mut Value) {
 /// Prints the rows of one kind.
 pub(crate) struct TablePrinter<'a> {
     rows: RowPrinter,
-    kind: &'a str,
+    /// `None` for scales.
+    kind: Option<&'static ResourceKind>,
     api_version: &'a str,
 }
 
@@ -153,9 +156,12 @@ pub(crate) fn row(of: &TablePrinter<'_>, object: &Value, options: TableOptions<'
     row["object"] = match options.include {
         Include::Object => {
             let mut object = object.clone();
-            object["kind"] = of.kind.into();
+            object["kind"] = of.kind.map_or("Scale", |kind| kind.kind).into();
             object["apiVersion"] = of.api_version.into();
-            object
+            match (of.kind, options.requested_kind) {
+                (Some(kind), Some(requested)) => convert_object(object, kind, requested),
+                _ => object,
+            }
         }
         Include::Nothing if !ends => Value::Null,
         _ => {
@@ -176,9 +182,6 @@ pub(crate) fn partial_metadata(object: &Value) -> Value {
     if let Some(annotations) = meta.get_mut("annotations").and_then(Value::as_object_mut) {
         let before = annotations.len();
         annotations.retain(|name, _| !OF_FIELDS.contains(&name.as_str()));
-        if !object["spec"]["scaleTargetRef"].is_null() {
-            annotations.retain(|name, _| !FIELD_ANNOTATIONS.contains(&name.as_str()));
-        }
         if annotations.is_empty() && before > 0 {
             meta.as_object_mut().and_then(|meta| meta.remove("annotations"));
         }

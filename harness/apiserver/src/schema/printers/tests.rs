@@ -103,8 +103,13 @@ fn autoscaler_cell_shows_two_metrics() {
 fn row_object_follows_include_object_parameter() {
     let list = json!({"kind": "ConfigMapList", "apiVersion": "v1", "metadata": {"resourceVersion": "7", "continue": "c"},
         "items": [{"metadata": {"name": "a"}, "data": {"x": "1"}}]});
-    let style =
-        |include, headers| TableOptions { api_version: "meta.k8s.io/v1", include, headers, now: Timestamp::UNIX_EPOCH };
+    let style = |include, headers| TableOptions {
+        api_version: "meta.k8s.io/v1",
+        include,
+        headers,
+        now: Timestamp::UNIX_EPOCH,
+        requested_kind: None,
+    };
     let kind = Some(&config_map::KIND);
     let with = |include| table(&list, kind, style(include, true));
     assert_eq!(with(Include::Nothing)["rows"][0]["object"], Value::Null);
