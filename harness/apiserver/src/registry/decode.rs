@@ -3,7 +3,7 @@
 //!
 //! Upstream: `UpdateResource` and `CreateResource` of `apiserver/pkg/endpoints/handlers`.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::http::body::{self, FieldValidation, object_of, strict_decoding_message, unregistered};
 use crate::http::request::ResourceRequest;
@@ -11,7 +11,7 @@ use crate::http::status_error::{ApiResult, StatusError};
 use crate::registry::kinds::strategy_of;
 use crate::registry::state::Server;
 use crate::types::custom_kind::CustomKind;
-use crate::types::decode::{DecodedValue, decode};
+use crate::types::decode::{DecodedValue, decode, restore_empty};
 use crate::types::kinds::ResourceKind;
 use crate::types::list_quantities::ListedQuantity;
 use crate::types::strict::TextType;
@@ -137,14 +137,14 @@ impl Server {
         if is_own_kind {
             self.listed_quantities = ListedQuantity::all(type_index, &body);
         }
-        let given = json!({"spec": {"rules": body["spec"]["rules"], "behavior": body["spec"]["behavior"]}});
+        let given = fields_with_empty_lists(request.kind, &body);
         let decoded = decode(type_index, body).map_err(undecodable)?;
         if !decoded.unknown.is_empty() {
             errors = body::strict_errors(request, TextType::Type(type_index), &Value::Null, true)?;
         }
         self.warn_or_reject(request, errors, undecodable)?;
         let mut value = decoded.value;
-        strategy_of(request.kind).restore_empty_lists(&given, &mut value);
+        restore_empty_lists(request.kind, &given, &mut value);
         Ok(value)
     }
 
@@ -216,6 +216,20 @@ fn unregistered_scale() -> StatusError {
 fn undecodable(version: &str, stated_kind: &str, kind: &str, why: &str) -> StatusError {
     let version = version.rsplit('/').next().unwrap_or_default();
     StatusError::bad_request(format!("{stated_kind} in version \"{version}\" cannot be handled as a {kind}: {why}"))
+}
+
+/// The fields of a body in which empty lists differ from absent ones.
+pub(crate) fn fields_with_empty_lists(kind: &ResourceKind, body: &Value) -> Value {
+    let fields = strategy_of(kind).fields_with_empty_lists().iter();
+    let fields = fields.filter_map(|name| Some(((*name).to_owned(), body["spec"].get(*name)?.clone())));
+    json!({"spec": fields.collect::<Map<String, Value>>()})
+}
+
+/// Restores the empty lists of these fields, which decoding drops.
+pub(crate) fn restore_empty_lists(kind: &ResourceKind, fields: &Value, read: &mut Value) {
+    if !strategy_of(kind).fields_with_empty_lists().is_empty() {
+        restore_empty(kind.table_index(), fields, read);
+    }
 }
 
 /// Normalizes a body to its stored form, without empty fields.

@@ -98,8 +98,11 @@ pub(crate) trait Strategy: Sync {
         false
     }
 
-    /// Restores empty lists after decoding that differ from absent ones.
-    fn restore_empty_lists(&self, _given: &Value, _read: &mut Value) {}
+    /// The fields of the spec in which empty lists and maps differ from absent ones until the
+    /// object is stored.
+    fn fields_with_empty_lists(&self) -> &'static [&'static str] {
+        &[]
+    }
 
     /// Whether an object has an empty list of rules, which is not stored but which errors show.
     fn has_empty_rules(&self, _: &Value) -> bool {

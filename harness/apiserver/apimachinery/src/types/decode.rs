@@ -42,6 +42,29 @@ fn read(type_index: usize, value: Value, loose: bool) -> Result<DecodedValue, St
     Ok(DecodedValue { value, unknown: reader.unknown })
 }
 
+/// Restores the empty lists and maps that decoding a value as a type dropped.
+pub fn restore_empty(type_index: usize, given: &Value, decoded: &mut Value) {
+    let (Value::Object(given), Value::Object(decoded)) = (given, decoded) else { return };
+    for (name, given) in given {
+        let Some((_, field)) = declared(type_index, name) else { continue };
+        let is_empty = match (&field.shape, given) {
+            (ValueType::List(_), Value::Array(items)) => items.is_empty(),
+            (ValueType::Map(_), Value::Object(fields)) => fields.is_empty(),
+            _ => false,
+        };
+        match (decoded.get_mut(name), &field.shape) {
+            (None, _) if is_empty => drop(decoded.insert(name.clone(), given.clone())),
+            (Some(decoded), ValueType::Struct(type_index)) => restore_empty(*type_index, given, decoded),
+            (Some(Value::Array(decoded)), ValueType::List(item)) => {
+                let ValueType::Struct(type_index) = **item else { continue };
+                let items = given.as_array().into_iter().flatten().zip(decoded);
+                items.for_each(|(given, decoded)| restore_empty(type_index, given, decoded));
+            }
+            _ => {}
+        }
+    }
+}
+
 /// For each type, by its index, the few fields that are encoded even if absent.
 static ENCODED_WHEN_ABSENT: LazyLock<Vec<Vec<(&str, &FieldDeclaration)>>> = LazyLock::new(|| {
     let of = |declared: &'static TypeDeclaration| {
@@ -405,6 +428,20 @@ mod tests {
         assert_eq!(status.value, json!({"replicas": 0, "terminatingReplicas": 0}));
         let container = read("Container", &json!({"name": "app"})).unwrap();
         assert_eq!(container.value, json!({"name": "app", "resources": {}}));
+    }
+
+    #[test]
+    fn restores_empty_lists_and_maps_of_known_fields() {
+        let given = json!({"podSelector": {"matchLabels": {}}, "egress": [], "odd": [],
+            "ingress": [{"ports": []}, {"from": [{"podSelector": {"matchExpressions": []}, "ipBlock": null}], "odd": {}}]});
+        let mut decoded = read("NetworkPolicySpec", &given).unwrap().value;
+        assert_eq!(decoded, json!({"podSelector": {}, "ingress": [{}, {"from": [{"podSelector": {}}]}]}));
+        restore_empty(TYPES.index_of("NetworkPolicySpec").unwrap(), &given, &mut decoded);
+        assert_eq!(
+            decoded,
+            json!({"podSelector": {"matchLabels": {}}, "egress": [],
+                "ingress": [{"ports": []}, {"from": [{"podSelector": {"matchExpressions": []}}]}]})
+        );
     }
 
     #[test]

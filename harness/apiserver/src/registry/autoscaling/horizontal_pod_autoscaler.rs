@@ -27,9 +27,6 @@ pub(crate) const CURRENT: &str = "autoscaling.alpha.kubernetes.io/current-metric
 pub(crate) const CONDITIONS: &str = "autoscaling.alpha.kubernetes.io/conditions";
 pub(crate) const BEHAVIOR: &str = "autoscaling.alpha.kubernetes.io/behavior";
 
-/// The directions of a behavior.
-const DIRECTIONS: [&str; 2] = ["scaleUp", "scaleDown"];
-
 pub(crate) static KIND: ResourceKind = ResourceKind {
     subresources: &["status"],
     short_names: &["hpa"],
@@ -60,14 +57,9 @@ impl Strategy for AutoscalerStrategy {
         true
     }
 
-    // An empty list of policies differs from an absent one: it gets no defaults.
-    fn restore_empty_lists(&self, given: &Value, read: &mut Value) {
-        for direction in DIRECTIONS {
-            let policies = &given["spec"]["behavior"][direction]["policies"];
-            if policies.as_array().is_some_and(Vec::is_empty) {
-                read["spec"]["behavior"][direction]["policies"] = json!([]);
-            }
-        }
+    // An empty list of policies gets no defaults.
+    fn fields_with_empty_lists(&self) -> &'static [&'static str] {
+        &["behavior"]
     }
 
     fn prepare_for_create(&self, autoscaler: &mut Value) {

@@ -32,6 +32,12 @@ impl Strategy for NetworkPolicyStrategy {
         true
     }
 
+    // An update with an empty list counts as a change: upstream compares specs by
+    // `reflect.DeepEqual`, and stores none.
+    fn fields_with_empty_lists(&self) -> &'static [&'static str] {
+        &["podSelector", "ingress", "egress"]
+    }
+
     fn reset_fields(&self, _: &str) -> FieldPaths {
         &[]
     }

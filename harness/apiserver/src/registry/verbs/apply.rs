@@ -11,7 +11,9 @@ use crate::http::request::ResourceRequest;
 use crate::http::response::ApiResponse;
 use crate::http::status_error::{ApiResult, StatusError};
 use crate::registry::conversion::convert_object;
-use crate::registry::decode::{check_name, check_namespace, decode_as, normalize, untyped};
+use crate::registry::decode::{
+    check_name, check_namespace, decode_as, fields_with_empty_lists, normalize, restore_empty_lists, untyped,
+};
 use crate::registry::field_ownership::field_manager;
 use crate::registry::kinds::strategy_of;
 use crate::registry::prepare;
@@ -41,7 +43,7 @@ impl Server {
         let (merged, managers) = merged.map_err(|why| apply_error(why, &config, (&version, kind.kind)))?;
         let decoded = decode_as(kind, &merged).map_err(StatusError::plain_internal)?;
         let mut new = untyped(decoded.value);
-        strategy_of(kind).restore_empty_lists(&merged, &mut new);
+        restore_empty_lists(kind, &fields_with_empty_lists(kind, &merged), &mut new);
         strategy_of(kind).convert_fields(&mut new);
         prepare::set_defaults(kind, &mut new);
         check_namespace(&mut new, kind, &request.info.namespace)?;

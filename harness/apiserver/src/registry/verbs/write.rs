@@ -11,7 +11,9 @@ use crate::http::request::{self, ResourceRequest, timestamp_value};
 use crate::http::response::{ApiResponse, json_bytes_response, json_response};
 use crate::http::status_error::{ApiResult, StatusError};
 use crate::registry::conversion::convert_object;
-use crate::registry::decode::{check_name, check_namespace, decode_as, normalize, untyped};
+use crate::registry::decode::{
+    check_name, check_namespace, decode_as, fields_with_empty_lists, normalize, restore_empty_lists, untyped,
+};
 use crate::registry::field_ownership::update_managers;
 use crate::registry::kinds::strategy_of;
 use crate::registry::prepare;
@@ -234,7 +236,7 @@ impl Server {
         errors.extend(body::unknown_fields(&decoded.unknown));
         self.warn_or_reject(request, errors, |why| error(&why))?;
         let mut new = untyped(decoded.value);
-        strategy_of(kind).restore_empty_lists(&patched, &mut new);
+        restore_empty_lists(kind, &fields_with_empty_lists(kind, &patched), &mut new);
         strategy_of(kind).convert_fields(&mut new);
         prepare::set_defaults(kind, &mut new);
         check_namespace(&mut new, kind, &request.info.namespace)?;
