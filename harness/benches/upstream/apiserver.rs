@@ -4,7 +4,8 @@
 //! All are asked by the same client with the same requests: the real server and the simulated one
 //! in processes of their own, over TLS on loopback, and the simulated one also in this process, on
 //! virtual time, as tests use it. The real cluster's kube-controller-manager is stopped while
-//! requests are measured. Each figure is the median of the rounds.
+//! requests are measured. Rates are medians of the rounds; a start and the memory are measured
+//! once.
 //!
 //! ```text
 //! cargo bench --package lockstep --bench upstream -- apiserver                            # prints the page
@@ -289,8 +290,9 @@ fn page(rows: &[Row], rounds: usize, requests: usize, objects: usize) -> Outcome
          kube-apiserver-sim beside kube-apiserver {DEFAULT_VERSION} with etcd on one machine of {cores} cores. All are\n\
          asked by the same client with the same Deployments, {CONCURRENT} requests at a time: the real server and the\n\
          simulated one in processes of their own over TLS on loopback, and the simulated one also in the client's\n\
-         process, on virtual time, as in a test. The client uses the same cores. Each figure is the median of\n\
-         {rounds} rounds of {requests} requests of each verb; ratios are to the real server.\n\n\
+         process, on virtual time, as in a test. The client uses the same cores. Rates are the medians of {rounds}\n\
+         rounds of {requests} requests of each verb, a start and the memory are measured once; ratios are to the real\n\
+         server.\n\n\
          | | kube-apiserver and etcd | simulated, over TLS | ratio | simulated, in process | ratio |\n\
          | --- | --: | --: | --: | --: | --: |\n"
     );
