@@ -29,72 +29,52 @@
 //!
 //! Input: each observed version of a config or workload, with the time at which it was observed.
 //! Output: `WorkItem`s, which the caller turns into requests and events. Values of ConfigMaps and
-//! Secrets go no further than `config.rs`, which hashes them on arrival. A Secret's plain hash
-//! stays in memory; only the HMAC that `secret_hmac.rs` makes of it is written.
+//! Secrets go no further than `model/config.rs`, which hashes them on arrival. A Secret's plain hash
+//! stays in memory; only the HMAC that `model/secret_hmac.rs` makes of it is written.
+//!
+//! The folders, the lowest first; each imports from those before it only.
+//!
+//! - `names`: the names and kinds of objects. `settings`: all options of restarts.
+//! - `pacing`: the window that gathers changes, schedules, budgets, and the turns of a group.
+//! - `model`: checksums, facts and references of objects, and the plan for one workload.
+//! - `engines`: one for each profile, with its rules; `reconciler` gives it what was observed.
+//! - `report` and `migrate`: texts of events and webhooks; the way from another controller.
 
-mod annotation_codec;
-mod annotations;
-mod block_reason;
-pub mod body;
-mod budget;
-mod cache;
-mod checksum;
-mod config;
-mod decide;
 mod engines;
-pub mod event_messages;
-mod gauges;
-mod group_permit;
-mod groups;
-mod key_selection;
-mod managed_fields;
-mod memory;
 mod migrate;
-mod pending;
-mod plan;
+mod model;
+mod names;
+mod pacing;
 mod reconciler;
-mod references;
-pub mod reloader;
-mod rollout;
-mod safe;
-mod schedule;
-mod secret_hmac;
+mod report;
 mod settings;
-mod shares;
 #[cfg(test)]
 mod tests;
-mod trigger;
-mod webhook_payload;
-mod window;
-mod work;
-mod workload;
-mod workload_kind;
-mod workload_state;
-mod xing;
-mod xing_queue;
 
-pub use annotations::{GroupMembership, PacingAnnotations};
-pub use block_reason::BlockReason;
-pub use config::{ConfigObject, HashedConfig};
-pub use decide::plan;
-pub use gauges::RestartGauges;
-pub use group_permit::GroupPermit;
-pub use key_selection::KeySelection;
+pub use engines::engine::RestartGauges;
+pub use engines::work::{WorkAction, WorkItem, WriteOutcome};
+pub use engines::{plan, reloader};
 pub use migrate::{AdoptedWorkload, ClusterSnapshot, Migration, MigrationSource, plan_migration};
-pub use pending::PendingAnnotation;
-pub use plan::{
+pub use model::annotations::{GroupMembership, PacingAnnotations};
+pub use model::body;
+pub use model::config::{ConfigObject, HashedConfig};
+pub use model::key_selection::KeySelection;
+pub use model::pending::{BlockReason, PendingAnnotation};
+pub use model::plan::{
     Baseline, BlockedRestart, ConfigRef, ConfigState, ObservedWorkload, PlannedRestart, RestartCause, RestartPlan,
     WaitReason, WorkloadWrite,
 };
+pub use model::references::{ConfigUsage, References, references};
+pub use model::workload::WorkloadFacts;
+pub use names::{ConfigKind, ConfigName, Deferral, WorkloadKind, WorkloadName};
+pub use pacing::group_permit::GroupPermit;
+pub use pacing::rollout::{RolloutPhase, RolloutStatus};
+pub use pacing::schedule::{NextOpening, Schedule, ScheduleWindow};
+pub use pacing::window::Uptime;
 pub use reconciler::RestartReconciler;
-pub use references::{ConfigKind, ConfigName, ConfigUsage, References, references};
-pub use rollout::{RolloutPhase, RolloutStatus};
-pub use schedule::{NextOpening, Schedule, ScheduleWindow};
+pub use report::event_messages;
+pub use report::webhook_payload::{WebhookPayload, change_payload, payload_for};
 pub use settings::{
     Budget, ChecksumKeyError, ChecksumKeys, GroupSettings, Limit, Profile, ReloadStrategy, ReloaderAnnotations,
     ReloaderFlagError, ReloaderSettings, RestartSettings, SecretChecksums, Webhook, WebhookFormat, WebhookUrl, Window,
 };
-pub use webhook_payload::{WebhookPayload, change_payload, payload_for};
-pub use window::Uptime;
-pub use work::{WorkAction, WorkItem, WriteOutcome};
-pub use workload::{Deferral, WorkloadFacts, WorkloadKind, WorkloadName};

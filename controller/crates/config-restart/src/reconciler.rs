@@ -11,16 +11,16 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use rollout_model::Meta;
 
-use crate::cache::RestartCache;
-use crate::config::HashedConfig;
-use crate::engines::{DueWork, Observations, RestartEngine, engine_of};
-use crate::gauges::RestartGauges;
-use crate::plan::ObservedWorkload;
-use crate::references::{ConfigKind, ConfigName};
+use crate::engines::engine::{DueWork, Observations, RestartEngine, RestartGauges};
+use crate::engines::engine_of;
+use crate::engines::work::{WorkAction, WorkItem, WriteOutcome};
+use crate::model::cache::RestartCache;
+use crate::model::config::HashedConfig;
+use crate::model::plan::ObservedWorkload;
+use crate::model::workload::WorkloadFacts;
+use crate::names::{ConfigKind, ConfigName, WorkloadName};
+use crate::pacing::window::Uptime;
 use crate::settings::RestartSettings;
-use crate::window::Uptime;
-use crate::work::{WorkAction, WorkItem, WriteOutcome};
-use crate::workload::{WorkloadFacts, WorkloadName};
 
 /// What was observed, and what the profile remembers of it.
 #[derive(Debug)]

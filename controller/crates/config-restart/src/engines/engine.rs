@@ -1,17 +1,41 @@
-//! What an engine does: remembers observed changes, and says what is due.
+//! What an engine does: remembers observed changes, says what is due, and counts for the metrics.
 
 use jiff::Timestamp;
 use rollout_model::Meta;
 
-use crate::cache::RestartCache;
-use crate::config::HashedConfig;
-use crate::gauges::RestartGauges;
-use crate::plan::ObservedWorkload;
-use crate::references::{ConfigKind, ConfigName};
+use crate::engines::work::{WorkItem, WriteOutcome};
+use crate::model::cache::RestartCache;
+use crate::model::config::HashedConfig;
+use crate::model::plan::ObservedWorkload;
+use crate::model::workload::WorkloadFacts;
+use crate::names::{ConfigKind, ConfigName, WorkloadName};
+use crate::pacing::window::Uptime;
 use crate::settings::RestartSettings;
-use crate::window::Uptime;
-use crate::work::{WorkItem, WriteOutcome};
-use crate::workload::{WorkloadFacts, WorkloadName};
+
+/// The values at one moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RestartGauges {
+    /// Object versions seen.
+    pub versions: u64,
+    /// Configs that exist or are referenced.
+    pub configs: usize,
+    /// Workloads that have opted in.
+    pub workloads: usize,
+    /// Changes that were processed.
+    pub processed: u64,
+    /// Changes that wait.
+    pub waiting: usize,
+    /// Workloads whose last write failed.
+    pub stuck: usize,
+    /// Workloads whose budget is spent.
+    pub throttled: usize,
+    /// Workloads with a new template that replaces no pods yet.
+    pub deferred: usize,
+    /// Workloads whose restart is due and blocked.
+    pub pending: usize,
+    /// Those of them that wait because another workload's rollout has failed.
+    pub stopped: usize,
+}
 
 /// What all engines decide on.
 #[derive(Debug, Clone, Copy)]

@@ -6,14 +6,27 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use rollout_model::names::restart as names;
+use serde_json::Value;
 
-use super::super::references::ConfigName;
-use super::super::reloader::{ConfigChange, ObservedChange, ReloadDecision, plan};
-use super::super::workload::{WorkloadFacts, WorkloadKind, WorkloadName};
-use super::cluster::ClusterSnapshot;
-use super::migration_source::MigrationSource;
-use super::report::AdoptedWorkload;
+use crate::engines::reloader::{ConfigChange, ObservedChange, ReloadDecision, plan};
+use crate::migrate::report::{AdoptedWorkload, MigrationSource};
+use crate::model::config::HashedConfig;
+use crate::model::workload::WorkloadFacts;
+use crate::names::{ConfigName, WorkloadKind, WorkloadName};
 use crate::settings::{Profile, ReloaderSettings, RestartSettings};
+
+/// The objects of a cluster that a migration report reads.
+#[derive(Default)]
+pub struct ClusterSnapshot {
+    /// ConfigMaps and Secrets, as checksums.
+    pub configs: BTreeMap<ConfigName, HashedConfig>,
+    /// Workloads as API objects.
+    pub workloads: Vec<(WorkloadKind, Value)>,
+    /// Labels of namespaces, if a selector needs them.
+    pub namespaces: BTreeMap<String, BTreeMap<String, String>>,
+    /// Kinds that could not be read, and why.
+    pub unread: Vec<String>,
+}
 
 /// How a workload is adopted; `None`: the other controller does not restart it.
 pub(super) fn adopt(

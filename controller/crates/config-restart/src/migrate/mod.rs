@@ -13,18 +13,15 @@
 //! annotated, and runs it until nothing waits any more.
 
 mod adoption;
-mod cluster;
-mod migration_source;
 mod report;
 mod simulation;
 
-pub use cluster::ClusterSnapshot;
+pub use adoption::ClusterSnapshot;
 use jiff::Timestamp;
-pub use migration_source::MigrationSource;
-pub use report::{AdoptedWorkload, Migration};
+pub use report::{AdoptedWorkload, Migration, MigrationSource};
 use rollout_model::ModelError;
 
-use super::workload::WorkloadFacts;
+use crate::model::workload::WorkloadFacts;
 use crate::settings::RestartSettings;
 
 /// Plans a migration.

@@ -3,8 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::migration_source::MigrationSource;
 use crate::settings::Profile;
+
+/// The controller to migrate from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MigrationSource {
+    /// xing's kubernetes-deployment-restart-controller.
+    Xing,
+    /// Stakater's Reloader.
+    Reloader,
+}
 
 /// A workload that is adopted.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::super::config::HashedConfig;
-use super::super::reconciler::RestartReconciler;
-use super::super::references::{ConfigKind, ConfigName};
-use super::super::reloader::ReloadAction;
-use super::super::window::Uptime;
-use super::super::work::{WorkAction, WriteOutcome};
-use super::super::workload::WorkloadFacts;
+use crate::engines::reloader::queue::ReloadAction;
+use crate::engines::work::{WorkAction, WriteOutcome};
+use crate::model::config::HashedConfig;
+use crate::model::workload::WorkloadFacts;
+use crate::names::{ConfigKind, ConfigName};
+use crate::pacing::window::Uptime;
+use crate::reconciler::RestartReconciler;
 use crate::settings::RestartSettings;
 
 /// A workload with these annotations, as the server would return it if they were set now.

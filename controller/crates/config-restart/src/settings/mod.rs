@@ -3,7 +3,6 @@
 //! Only `followed` interprets a setting. The other modules implement those that concern them.
 
 mod checksum_keys;
-mod followed;
 mod reloader;
 mod restart;
 mod webhook;

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use rollout_model::LabelSelector;
 use thiserror::Error;
 
-use super::webhook::WebhookUrl;
+use crate::settings::webhook::WebhookUrl;
 
 /// How a restart is triggered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

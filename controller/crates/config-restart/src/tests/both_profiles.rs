@@ -5,8 +5,8 @@ use rollout_model::names::restart as names;
 use rstest::rstest;
 use serde_json::json;
 
-use super::super::Profile;
-use super::fixture::{C, Fixture, WEB, deployment};
+use crate::Profile;
+use crate::tests::fixture::{C, Fixture, WEB, deployment};
 
 fn settled(profile: Profile) -> Fixture {
     Fixture::new(profile).settled()

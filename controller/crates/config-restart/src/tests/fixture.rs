@@ -11,14 +11,15 @@ use rollout_model::Meta;
 use rollout_model::names::restart as names;
 use serde_json::{Value, json};
 
-use super::super::block_reason::BlockReason;
-use super::super::config::ConfigObject;
-use super::super::plan::PlannedRestart;
-use super::super::work::{WorkAction, WriteOutcome};
-use super::super::workload::WorkloadFacts;
-use super::super::{
+use crate::engines::work::{WorkAction, WriteOutcome};
+use crate::model::body;
+use crate::model::config::ConfigObject;
+use crate::model::pending::BlockReason;
+use crate::model::plan::PlannedRestart;
+use crate::model::workload::WorkloadFacts;
+use crate::{
     Budget, ChecksumKeys, ConfigKind, ConfigName, Profile, RestartReconciler, RestartSettings, SecretChecksums,
-    WorkloadKind, WorkloadName, body,
+    WorkloadKind, WorkloadName,
 };
 
 pub(super) struct Fixture {
@@ -260,7 +261,7 @@ impl Fixture {
         self.carry_out(work_items);
     }
 
-    fn carry_out(&mut self, work_items: Vec<super::super::WorkItem>) {
+    fn carry_out(&mut self, work_items: Vec<crate::WorkItem>) {
         for work in work_items {
             let write = match work.action {
                 WorkAction::Write(write) => write,

@@ -7,10 +7,10 @@ use jiff::Timestamp;
 use rollout_model::names::restart as names;
 use serde_json::{Value, json};
 
-use super::super::config::ConfigObject;
-use super::super::work::{WorkAction, WorkItem, WriteOutcome};
-use super::super::workload::WorkloadFacts;
-use super::super::{
+use crate::engines::work::{WorkAction, WorkItem, WriteOutcome};
+use crate::model::config::ConfigObject;
+use crate::model::workload::WorkloadFacts;
+use crate::{
     ConfigKind, ConfigName, Profile, RestartReconciler, RestartSettings, SecretChecksums, WorkloadKind, WorkloadName,
 };
 

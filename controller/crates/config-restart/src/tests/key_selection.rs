@@ -4,8 +4,8 @@ use rollout_model::names::restart as names;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::super::Profile;
-use super::fixture::{C, Fixture, ONE, TWO, WEB, keyed_checksums};
+use crate::Profile;
+use crate::tests::fixture::{C, Fixture, ONE, TWO, WEB, keyed_checksums};
 
 /// A workload that uses all of two configs, with these keys selected long ago.
 fn selecting(keys: &str) -> Fixture {
@@ -127,7 +127,7 @@ fn selected_keys_of_a_secret_survive_a_rotated_key() {
     let mut fixture = Fixture::new(Profile::Safe);
     let secret = |pin: &str, unselected: &str| json!({"metadata": {"name": "s", "namespace": "ns"}, "data": {"pin": pin, "other": unselected}});
     fixture.object(0, "secret/s", secret("MQ==", "MQ=="));
-    let mut web = super::fixture::deployment("web", json!({"volumes": [{"secret": {"secretName": "s"}}]}));
+    let mut web = crate::tests::fixture::deployment("web", json!({"volumes": [{"secret": {"secretName": "s"}}]}));
     web["metadata"]["annotations"][names::KEYS] = "secret/s/pin".into();
     fixture.object(0, WEB, web);
     fixture.advance_to(60_000);

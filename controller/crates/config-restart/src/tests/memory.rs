@@ -6,12 +6,12 @@ use rollout_model::names::restart as names;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::super::annotation_codec::ABSENT;
-use super::super::plan::{Baseline, ConfigRef, ConfigState};
-use super::super::references::ConfigUsage;
-use super::super::safe::{ConfigDecision, decide_config};
-use super::super::{ConfigKind, Profile};
-use super::fixture::{C, Fixture, WEB, deployment, env_from};
+use crate::engines::safe::rules::{ConfigDecision, decide_config};
+use crate::model::annotation_codec::ABSENT;
+use crate::model::plan::{Baseline, ConfigRef, ConfigState};
+use crate::model::references::ConfigUsage;
+use crate::tests::fixture::{C, Fixture, WEB, deployment, env_from};
+use crate::{ConfigKind, Profile};
 
 fn present() -> ConfigState {
     let equivalent = vec!["rotated".to_owned()];

@@ -6,8 +6,8 @@ use rollout_model::names::restart as names;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::super::{GroupSettings, Limit, Profile, RestartSettings};
-use super::fixture::{Fixture, deployment, env_from};
+use crate::tests::fixture::{Fixture, deployment, env_from};
+use crate::{GroupSettings, Limit, Profile, RestartSettings};
 
 const A: &str = "deployment/a";
 const B: &str = "deployment/b";
@@ -337,7 +337,7 @@ fn delay_of_the_workload_precedes_namespace_and_flag() {
 #[test]
 fn spent_budget_does_not_repeat_the_delay() {
     let settings = RestartSettings { delay: Duration::from_secs(100), ..RestartSettings::default() };
-    let budget = super::super::Budget { restarts: 1, period: Duration::from_secs(600) };
+    let budget = crate::Budget { restarts: 1, period: Duration::from_secs(600) };
     let mut fixture = settle(Fixture::with(RestartSettings { budget, ..settings }), &[("a", &[])]);
     set(&mut fixture, 60_000, "2");
     fixture.advance_to(200_000);

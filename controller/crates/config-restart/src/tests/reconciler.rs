@@ -7,10 +7,10 @@ use rollout_model::names::restart as names;
 use rstest::rstest;
 use serde_json::json;
 
-use super::super::Profile;
-use super::super::gauges::RestartGauges;
-use super::super::work::{WorkAction, WriteOutcome};
-use super::fixture::{C, Fixture, WEB, deployment, env_from};
+use crate::Profile;
+use crate::engines::engine::RestartGauges;
+use crate::engines::work::{WorkAction, WriteOutcome};
+use crate::tests::fixture::{C, Fixture, WEB, deployment, env_from};
 
 /// A workload that uses two configs, one of which has just changed.
 fn changed(fixture: Fixture) -> Fixture {

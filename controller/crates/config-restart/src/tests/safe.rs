@@ -4,8 +4,8 @@ use rollout_model::names::restart as names;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::super::{Deferral, Profile};
-use super::fixture::{C, Fixture, WEB, deployment, env_from};
+use crate::tests::fixture::{C, Fixture, WEB, deployment, env_from};
+use crate::{Deferral, Profile};
 
 fn settled() -> Fixture {
     settle(Fixture::new(Profile::Safe))

@@ -4,8 +4,8 @@ use rollout_model::names::restart as names;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::super::Profile;
-use super::fixture::{C, Fixture, WEB};
+use crate::Profile;
+use crate::tests::fixture::{C, Fixture, WEB};
 
 /// The clock starts on Monday, 2026-01-05, at 00:00 UTC, which is 01:00 in Berlin.
 const LATER: &str = "Mon 01:30-02:00 Europe/Berlin";
@@ -117,7 +117,7 @@ fn rollout_before_the_window_opens_replaces_the_restart() {
 fn unknown_difference_survives_a_restart_of_the_controller() {
     let mut fixture = Fixture::new(Profile::Safe);
     fixture.config(0, "c", json!({"k": "1"}));
-    let mut web = super::fixture::deployment("web", super::fixture::env_from(&["c"], false));
+    let mut web = crate::tests::fixture::deployment("web", crate::tests::fixture::env_from(&["c"], false));
     web["metadata"]["annotations"][names::WINDOW] = LATER.into();
     (web["metadata"]["resourceVersion"], web["metadata"]["uid"]) = ("1".into(), "web".into());
     // The config is written again before the workload is seen.

@@ -5,11 +5,11 @@ use rollout_model::names::restart as names;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::super::secret_hmac::ChecksumOrigin;
-use super::super::{
+use crate::model::secret_hmac::ChecksumOrigin;
+use crate::tests::fixture::{Fixture, ONE, TWO, WEB, deployment, keyed_checksums};
+use crate::{
     Budget, ChecksumKeyError, ChecksumKeys, ConfigKind, ConfigName, Profile, RestartSettings, SecretChecksums,
 };
-use super::fixture::{Fixture, ONE, TWO, WEB, deployment, keyed_checksums};
 
 /// `{"k":"MQ=="}` as xing's controller and older versions of this one record it.
 const PLAIN: &str = "f826db84cebd6d55";

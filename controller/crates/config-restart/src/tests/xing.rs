@@ -4,8 +4,8 @@
 use rollout_model::names::restart as names;
 use serde_json::json;
 
-use super::super::Profile;
-use super::fixture::{C, Fixture, WEB};
+use crate::Profile;
+use crate::tests::fixture::{C, Fixture, WEB};
 
 fn settled() -> Fixture {
     Fixture::new(Profile::Xing).settled()
