@@ -2,12 +2,13 @@
 //! decision for decision, and a controller that restarts workloads whose ConfigMaps and Secrets
 //! have changed.
 //!
+//! **Architecture Invariant:** this crate decides nothing about a workload, and sends no request.
+//! It has what an operator sets, and starts the controllers.
+//!
 //! ```text
 //!              watches                 keys                  Observed              Plan
-//!  API server ────────► cache ─triggers────► queue ─workers─► observe ─► plan ─► apply ────► API
-//! server
-//!                  (controller-client)                    (here)    (rules)  (here) │      writes
-//!                                                                                    └► events
+//!  API server ───────► cache ─triggers───► queue ─workers─► observe ─► plan ─► apply ───► API server
+//!                  (controller-client)                  (reconcilers) (rules)    └► events
 //! ```
 //!
 //! [`plan`] is a pure function from the content of the caches, the time and the settings to a list
@@ -26,7 +27,8 @@
 //! in circles.
 //!
 //! ```text
-//!  rollout-model ◄ rollout-rules | config-restart | controller-client ◄ rollout-controller
+//!  rollout-model ◄ rollout-rules | config-restart | controller-client ◄ controller-reconcilers
+//!                ◄ rollout-controller
 //! ```
 //!
 //! - `rollout-model`: lossless views of the API's JSON, and the pod-template-hash; knows no client
@@ -34,24 +36,18 @@
 //! - `rollout-rules`: what is observed of Deployments and ReplicaSets in, a plan out.
 //! - `config-restart`: which workloads restart for which configs; sends nothing.
 //! - `controller-client`: requests, caches, watches, queues, election, metrics; knows no rule.
-//! - this one. [`deployment`], [`replicaset`] and [`restart`] observe, and apply a plan; none knows
-//!   the other two. `registry` names all for the runtime. `settings` is what an operator sets, as
-//!   plain data.
-//!
-//! **Architecture Invariant:** this crate decides nothing about a workload.
+//! - `controller-reconcilers`: [`deployment`], [`replicaset`] and [`restart`] observe, and apply a
+//!   plan; none knows the other two.
+//! - this one. `registry` names all controllers for the runtime. `settings` is what an operator
+//!   sets, as plain data.
 //!
 //! [`run`] runs the controllers, and [`run_with`] with another planner for Deployments:
 //! `examples/mutant.rs` makes wrong controllers that way, and `mutants/` makes many more, by one
 //! changed rule each. [`serve`] runs a process of its own in a cluster. The program is
 //! `main.rs`, with its flags in `flags`.
 
-mod decisions;
-pub mod deployment;
 mod registry;
-pub mod replicaset;
-pub mod restart;
 mod settings;
-mod sync_error;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -65,21 +61,24 @@ pub use controller_client::runtime::RunError;
 use controller_client::runtime::run_controllers;
 pub use controller_client::{Clock, MIN_RESYNC_PERIOD, RateLimit, connect};
 use controller_client::{process, runtime};
-pub use deployment::{DeploymentPlan, ObservedDeployment, Planner, plan};
-use kube::Client;
-use registry::build_controllers;
-#[cfg(feature = "mutants")]
-pub use rollout_controller_mutants as mutants;
-pub use rollout_model as model;
-pub use rollout_model::hash::{KubernetesMinor, KubernetesMinorError, pod_template_hash};
-pub use settings::{ControllerName, Settings, UnknownController};
-pub use sync_error::SyncError;
-
-pub use crate::decisions::restarts::{
+pub use controller_reconcilers::decisions::restarts::{
     Budget, ChecksumKeyError, ChecksumKeys, GroupSettings, Limit, Profile, ReloadStrategy, ReloaderAnnotations,
     ReloaderFlagError, ReloaderSettings, RestartSettings, SecretChecksums, Webhook, WebhookFormat, WebhookUrl, Window,
 };
-pub use crate::decisions::rollouts::{Compatibility, OwnershipChange, RuleSettings};
+pub use controller_reconcilers::decisions::rollouts::{Compatibility, OwnershipChange, RuleSettings};
+pub use controller_reconcilers::deployment::{DeploymentPlan, ObservedDeployment, Planner, plan};
+#[cfg(feature = "mutants")]
+pub use controller_reconcilers::mutants;
+pub use controller_reconcilers::{SyncError, deployment, replicaset, restart};
+use kube::Client;
+use registry::build_controllers;
+pub use rollout_model as model;
+pub use rollout_model::hash::{KubernetesMinor, KubernetesMinorError, pod_template_hash};
+pub use settings::{ControllerName, Settings, UnknownController};
+
+/// The targets of its logs: the crates that it consists of and that log.
+pub const LOG_TARGETS: [&str; 4] =
+    ["rollout_controller", "controller_client", "controller_reconcilers", "config_restart"];
 
 /// Runs the controller until `shutdown` completes.
 ///
@@ -145,7 +144,7 @@ pub async fn migrate(
     settings: Settings,
     from: restart::MigrationSource,
 ) -> Result<restart::Migration, RunError> {
-    restart::migrate(client, &settings, from).await
+    restart::migrate(client, &settings.client(), &settings.restart, from).await
 }
 
 /// Checks that an API server answers and serves what this controller needs.

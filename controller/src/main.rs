@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     }
     let launch = flags.launch(identity).unwrap_or_else(|error| Flags::refuse(&error));
     let format = launch.format;
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(launch.filter));
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(&launch.filter));
     let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     let logs = logs.with_ansi(std::io::stderr().is_terminal());
     match format {

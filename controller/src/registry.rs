@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use controller_client::metrics::Metrics;
 use controller_client::runtime::{Controller, Controllers, EventQueues, QueueController, Reconcile, SharedState};
+use controller_reconcilers::deployment::{DeploymentReconciler, Planner};
+use controller_reconcilers::replicaset::ReplicaSetReconciler;
+use controller_reconcilers::restart::RestartController;
 use kube::Client;
 
-use crate::deployment::{DeploymentReconciler, Planner};
-use crate::replicaset::ReplicaSetReconciler;
-use crate::restart::RestartController;
 use crate::settings::{ControllerName, Settings};
 
 /// Builds the controllers that the settings name, in the order of their names; `planner` decides
@@ -23,8 +23,14 @@ pub(crate) fn build_controllers(
     let (mut controllers, mut event_queues) = (Vec::new(), Vec::new());
     for name in &settings.controllers {
         let (controller, events) = match name {
-            ControllerName::Deployment => queued(DeploymentReconciler::new(planner.clone(), settings), client, &shared),
-            ControllerName::ReplicaSet => queued(ReplicaSetReconciler::new(settings), client, &shared),
+            ControllerName::Deployment => {
+                let workers = settings.concurrent_deployment_syncs;
+                queued(DeploymentReconciler::new(planner.clone(), settings.rules(), workers), client, &shared)
+            }
+            ControllerName::ReplicaSet => {
+                let workers = settings.concurrent_replicaset_syncs;
+                queued(ReplicaSetReconciler::new(settings.rules(), workers), client, &shared)
+            }
             ControllerName::ConfigRestart => {
                 let (restarts, events) = RestartController::new(client, &settings.restart, &shared);
                 (restarts as Arc<dyn Controller>, events)

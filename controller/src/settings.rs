@@ -4,12 +4,15 @@ use std::collections::BTreeSet;
 use std::str::FromStr;
 use std::time::Duration;
 
+use controller_client::runtime::Reconcile;
 use controller_client::{ClientSettings, Clock, RateLimit};
+use controller_reconcilers::decisions::restarts::RestartSettings;
+use controller_reconcilers::decisions::rollouts::{Compatibility, RuleSettings};
+use controller_reconcilers::deployment::DeploymentReconciler;
+use controller_reconcilers::replicaset::ReplicaSetReconciler;
+use controller_reconcilers::restart::RestartController;
 use rollout_model::hash::KubernetesMinor;
 use thiserror::Error;
-
-use crate::decisions::restarts::RestartSettings;
-use crate::decisions::rollouts::{Compatibility, RuleSettings};
 
 /// How the controller runs, and whose behaviour it follows.
 #[derive(Debug, Clone)]
@@ -69,9 +72,9 @@ impl ControllerName {
     /// Its short name, which its queue has, too.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Deployment => "deployment",
-            Self::ReplicaSet => "replicaset",
-            Self::ConfigRestart => "config-restart",
+            Self::Deployment => DeploymentReconciler::NAME,
+            Self::ReplicaSet => ReplicaSetReconciler::NAME,
+            Self::ConfigRestart => RestartController::NAME,
         }
     }
 }

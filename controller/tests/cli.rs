@@ -168,3 +168,20 @@ fn refuses_an_unusable_proxy() {
     assert!(text.contains("HTTP_PROXY") && text.contains("unsupported scheme socks5"), "{text}");
     assert!(!text.contains("s3cret"), "{text}");
 }
+
+/// Otherwise `-v` would leave out what it does.
+#[test]
+fn log_targets_are_the_crates_that_log() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let below =
+        std::fs::read_dir(folder.join("crates")).expect("the crates").map(|entry| entry.expect("a crate").path());
+    let manifests =
+        below.chain([folder.to_owned()]).map(|at| std::fs::read_to_string(at.join("Cargo.toml")).expect("a manifest"));
+    let logging = manifests.filter(|manifest| manifest.lines().any(|line| line == "tracing.workspace = true"));
+    let name = |manifest: String| {
+        manifest.lines().find_map(|line| line.strip_prefix("name = ").map(|name| name.replace('-', "_")))
+    };
+    let crates: std::collections::BTreeSet<String> =
+        logging.filter_map(name).map(|name| name.trim_matches('"').to_owned()).collect();
+    assert_eq!(crates, rollout_controller::LOG_TARGETS.map(str::to_owned).into());
+}

@@ -16,7 +16,7 @@
 //!
 //! With the feature `copy`, the build copies the rules and the config restarts (`rollout-rules`,
 //! `config-restart`) and inserts a switch at each place (`build/switches.rs` defines what can be a
-//! place). Each copy is a module of this crate. `rollout-controller` with its feature `mutants`
+//! place). Each copy is a module of this crate. `controller-reconcilers` with its feature `mutants`
 //! decides by these modules in place of the two crates; nothing else of it is copied. Without an
 //! active mutant it behaves as ever, which `lockstep mutants` checks on all cases before it runs a
 //! mutant. All mutants are compiled at once, because separate builds would take hours.

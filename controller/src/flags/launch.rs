@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, bail, ensure};
 use clap::ValueEnum;
 use rollout_controller::restart::MigrationSource;
-use rollout_controller::{Address, Election, RateLimit, Settings};
+use rollout_controller::{Address, Election, LOG_TARGETS, RateLimit, Settings};
 
 use super::serving::SecureMetrics;
 
@@ -22,7 +22,7 @@ pub(crate) struct Launch {
     pub(crate) secure: Option<SecureMetrics>,
     pub(crate) format: LoggingFormat,
     /// The log filter, unless the environment sets one.
-    pub(crate) filter: &'static str,
+    pub(crate) filter: String,
     pub(crate) settings: Settings,
     /// Report what a migration from this controller would change, and exit without running.
     pub(crate) migrate_from: Option<MigrationSource>,
@@ -59,4 +59,14 @@ pub(crate) fn namespace(text: &str) -> anyhow::Result<String> {
     let is_fine = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     ensure!(!text.is_empty() && text.len() < 64 && text.bytes().all(is_fine), "this is not a valid namespace name");
     Ok(text.to_owned())
+}
+
+/// The log filter for a level of detail: the usual messages, those of this project's crates for
+/// debugging, and those of all crates.
+pub(crate) fn log_filter(detail: u8) -> String {
+    match detail {
+        0 => "info".to_owned(),
+        1 => LOG_TARGETS.iter().fold("info".to_owned(), |filter, target| filter + "," + target + "=debug"),
+        _ => "debug".to_owned(),
+    }
 }

@@ -22,7 +22,7 @@ use rollout_controller::{
 };
 
 use self::checksum_key::{KeyFlags, NewKey};
-use self::launch::{LEASE_NAMESPACE, duration, namespace, rate_limit};
+use self::launch::{LEASE_NAMESPACE, duration, log_filter, namespace, rate_limit};
 pub(crate) use self::launch::{Launch, LoggingFormat};
 use self::restart::RestartFlags;
 pub(crate) use self::serving::SecureMetrics;
@@ -166,20 +166,11 @@ impl Flags {
             probes: self.health_probe_bind_address,
             secure: self.serving.secure(self.metrics_bind_address, self.health_probe_bind_address)?,
             format: self.logging_format,
-            filter: self.log_filter(),
+            filter: log_filter(self.verbose),
             settings: self.settings()?,
             migrate_from: None,
             election: self.election(identity)?,
         })
-    }
-
-    /// The log filter, unless the environment sets one.
-    fn log_filter(&self) -> &'static str {
-        match self.verbose {
-            0 => "info",
-            1 => "info,rollout_controller=debug,controller_client=debug,config_restart=debug",
-            _ => "debug",
-        }
     }
 
     /// The controller's settings.

@@ -17,7 +17,7 @@ use rollout_controller::{
 };
 
 use super::checksum_key::KeyFlags;
-use super::launch::{LEASE_NAMESPACE, Launch, LoggingFormat, duration, namespace, rate_limit};
+use super::launch::{LEASE_NAMESPACE, Launch, LoggingFormat, duration, log_filter, namespace, rate_limit};
 use super::reloader::{ReloaderFlags, alerts};
 use super::serving::ServingFlags;
 
@@ -190,11 +190,7 @@ impl RestartFlags {
             probes: self.health_probe_bind_address,
             secure: self.serving.secure(self.metrics_bind_address, self.health_probe_bind_address)?,
             format: self.logging_format,
-            filter: match self.verbose {
-                0 | 1 => "info",
-                2 => "info,rollout_controller=debug,controller_client=debug,config_restart=debug",
-                _ => "debug",
-            },
+            filter: log_filter(self.verbose.saturating_sub(1)),
             settings,
             migrate_from: self.migrate_from.map(|from| match from {
                 MigrationSourceFlag::Xing => MigrationSource::Xing,

@@ -19,6 +19,7 @@ const CONTROLLER: &[&str] = &[
     "rollout_model",
     "rollout_rules",
     "controller_client",
+    "controller_reconcilers",
     "config_restart",
 ];
 

@@ -36,11 +36,15 @@ const PURE: [&str; 12] = [
 ];
 
 /// The folders of the controller's crates, and the crates of the workspace that each may know.
-const CONTROLLER: [(&str, &[&str]); 4] = [
+const CONTROLLER: [(&str, &[&str]); 5] = [
     ("controller/crates/model", &[]),
     ("controller/crates/rules", &["rollout-model"]),
     ("controller/crates/config-restart", &["rollout-model"]),
     ("controller/crates/client", &["rollout-model"]),
+    (
+        "controller/crates/reconcilers",
+        &["config-restart", "controller-client", "rollout-controller-mutants", "rollout-model", "rollout-rules"],
+    ),
 ];
 
 /// What waits or runs tasks; a decision of the controller does neither.

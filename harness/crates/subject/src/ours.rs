@@ -20,7 +20,7 @@ use crate::{StartContext, SubjectError};
 
 /// The tracing targets of its log as a task of this process. A filter matches prefixes, so the
 /// first covers the copies with the mutant bank as well.
-pub const SUBJECT_TARGETS: [&str; 3] = ["rollout_controller", "controller_client", "config_restart"];
+pub use rollout_controller::LOG_TARGETS as SUBJECT_TARGETS;
 
 /// The controller as a task of this process.
 #[derive(Debug)]

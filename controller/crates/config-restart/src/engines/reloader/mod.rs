@@ -7,11 +7,11 @@
 //!
 //! Like Reloader, the profile is edge-triggered: a change while the controller is not running is
 //! lost, each change is a restart of its own, and changes are not merged. A workload's annotations
-//! at the time of the change decide whether it restarts (`matching`). What uses the config
-//! decides which container gets the trigger (`matching` too), and the strategy decides what is written
-//! (`strategy`). A Deployment may be paused with the restart (`pause`). A change is carried out for
-//! one workload after the other. If one of them fails, the others wait, and the whole change is
-//! retried up to five times. Rollouts of Argo Rollouts come last, and only with a flag.
+//! at the time of the change decide whether it restarts, and what uses the config decides which
+//! container gets the trigger (`matching`). The strategy decides what is written (`strategy`). A
+//! Deployment may be paused with the restart (`pause`). A change is carried out for one workload
+//! after the other. If one of them fails, the others wait, and the whole change is retried up to
+//! five times. Rollouts of Argo Rollouts come last, and only with a flag.
 //!
 //! Three things differ from Reloader, and no case shows them. Workloads come from a watch instead
 //! of a list for each change. Changes of ConfigMaps and Secrets are carried out one after the other

@@ -29,11 +29,11 @@ use crate::decisions::restarts::{
     ConfigKind, Profile, RestartGauges, RestartReconciler, RestartSettings, SecretChecksums, Webhook, WorkItem,
     WorkloadKind,
 };
-use crate::settings::ControllerName;
 
 const COMPONENT: &str = "config-restart-controller";
 
-pub(crate) struct RestartController {
+/// The config-restart controller.
+pub struct RestartController {
     pub(super) api: ApiServer,
     pub(super) settings: RestartSettings,
     watches_all_namespaces: bool,
@@ -64,7 +64,11 @@ pub(super) enum ControllerPhase {
 }
 
 impl RestartController {
-    pub(crate) fn new(client: &Client, restart: &RestartSettings, shared: &SharedState) -> (Arc<Self>, EventQueues) {
+    /// The name of the controller and of its metrics.
+    pub const NAME: &str = "config-restart";
+
+    /// The controller with the watches, and its queues of events.
+    pub fn new(client: &Client, restart: &RestartSettings, shared: &SharedState) -> (Arc<Self>, EventQueues) {
         let SharedState { settings, metrics, .. } = shared;
         let api = ApiServer::with_settings(client.clone(), settings, metrics);
         let (mut recorders, mut event_queues) = (BTreeMap::new(), Vec::new());
@@ -74,7 +78,7 @@ impl RestartController {
             recorders.insert(kind, recorder);
             event_queues.push((api.clone(), events));
         }
-        let name = ControllerName::ConfigRestart.as_str();
+        let name = Self::NAME;
         let restarts = Arc::new(Self {
             api,
             settings: restart.clone(),

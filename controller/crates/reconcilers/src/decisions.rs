@@ -2,6 +2,6 @@
 //! without an active mutant these behave the same.
 
 #[cfg(feature = "mutants")]
-pub(crate) use rollout_controller_mutants::{config_restart as restarts, rollout_rules as rollouts};
+pub use rollout_controller_mutants::{config_restart as restarts, rollout_rules as rollouts};
 #[cfg(not(feature = "mutants"))]
-pub(crate) use {config_restart as restarts, rollout_rules as rollouts};
+pub use {config_restart as restarts, rollout_rules as rollouts};

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use rollout_model::ReplicaSet;
 
 use super::fixtures::{TestPod, ago, make_plan, now, pod, raw};
-use crate::RuleSettings;
+use crate::decisions::rollouts::RuleSettings;
 use crate::replicaset::observe::{observe, observe_counts};
 use crate::replicaset::report;
 

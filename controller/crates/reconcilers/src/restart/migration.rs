@@ -1,5 +1,6 @@
 //! Reads the objects for a migration report: lists each kind once, and watches nothing.
 
+use controller_client::ClientSettings;
 use controller_client::api::{ApiServer, ListPage, ListPager, RequestError, Resource};
 use controller_client::metrics::Metrics;
 use controller_client::runtime::{RunError, WireObject};
@@ -9,31 +10,38 @@ use serde_json::Value;
 
 use super::wire::{ConfigMap, Namespace, RestartUpdate, Secret, workload_resource};
 use crate::decisions::restarts::{
-    ClusterSnapshot, ConfigKind, Migration, MigrationSource, WorkloadKind, plan_migration,
+    ClusterSnapshot, ConfigKind, Migration, MigrationSource, RestartSettings, WorkloadKind, plan_migration,
 };
-use crate::settings::Settings;
 
 /// Reports what taking over from another controller would change.
-pub(crate) async fn migrate(client: Client, settings: &Settings, from: MigrationSource) -> Result<Migration, RunError> {
-    let api = ApiServer::with_settings(client, &settings.client(), &Metrics::default());
+///
+/// # Errors
+/// [`RunError::Migration`] if an object could not be read.
+pub async fn migrate(
+    client: Client,
+    requests: &ClientSettings,
+    settings: &RestartSettings,
+    from: MigrationSource,
+) -> Result<Migration, RunError> {
+    let api = ApiServer::with_settings(client, requests, &Metrics::default());
     let cluster = read_cluster(&api, settings, from).await.map_err(|error| RunError::Migration(error.message()))?;
-    let migration = plan_migration(&cluster, from, &settings.restart, settings.clock.now());
+    let migration = plan_migration(&cluster, from, settings, requests.clock.now());
     migration.map_err(|error| RunError::Migration(error.to_string()))
 }
 
 async fn read_cluster(
     api: &ApiServer,
-    settings: &Settings,
+    settings: &RestartSettings,
     from: MigrationSource,
 ) -> Result<ClusterSnapshot, RequestError> {
     let mut cluster = ClusterSnapshot::default();
-    if settings.restart.follows(ConfigKind::ConfigMap) {
+    if settings.follows(ConfigKind::ConfigMap) {
         list_configs::<ConfigMap>(api, &mut cluster).await?;
     }
-    if settings.restart.follows(ConfigKind::Secret) {
+    if settings.follows(ConfigKind::Secret) {
         list_configs::<Secret>(api, &mut cluster).await?;
     }
-    if settings.restart.reloader.namespace_labels().is_some() {
+    if settings.reloader.namespace_labels().is_some() {
         list_configs::<Namespace>(api, &mut cluster).await?;
     }
     let kinds = WorkloadKind::ALL;
@@ -41,7 +49,7 @@ async fn read_cluster(
     // flag.
     let kind_count = match from {
         MigrationSource::Xing => 2,
-        MigrationSource::Reloader if settings.restart.reloader.rollouts => kinds.len(),
+        MigrationSource::Reloader if settings.reloader.rollouts => kinds.len(),
         MigrationSource::Reloader => kinds.len() - 1,
     };
     for kind in kinds.into_iter().take(kind_count) {

@@ -15,20 +15,19 @@ use super::tracker::ReplicaSetTracker;
 use super::triggers::{self, SyncReason};
 use crate::decisions::rollouts::RuleSettings;
 use crate::decisions::rollouts::replicaset::plan;
-use crate::settings::{ControllerName, Settings};
 use crate::sync_error::SyncError;
 
 /// The state of the ReplicaSet controller.
-pub(crate) struct ReplicaSetReconciler {
+pub struct ReplicaSetReconciler {
     settings: RuleSettings,
     workers: usize,
     tracker: ReplicaSetTracker,
 }
 
 impl ReplicaSetReconciler {
-    pub(crate) fn new(settings: &Settings) -> Self {
-        let workers = settings.concurrent_replicaset_syncs;
-        Self { settings: settings.rules(), workers, tracker: ReplicaSetTracker::default() }
+    /// With this many ReplicaSets of a namespace at the same time.
+    pub fn new(settings: RuleSettings, workers: usize) -> Self {
+        Self { settings, workers, tracker: ReplicaSetTracker::default() }
     }
 
     async fn try_reconcile(
@@ -77,7 +76,7 @@ impl ReplicaSetReconciler {
 }
 
 impl Reconcile for ReplicaSetReconciler {
-    const NAME: &'static str = ControllerName::ReplicaSet.as_str();
+    const NAME: &'static str = "replicaset";
     const SOURCE: EventSource =
         EventSource { component: "replicaset-controller", kind: "ReplicaSet", shares_objects: false };
     const RETRY_POLICY: RetryPolicy = RetryPolicy::REPLICA_SET;

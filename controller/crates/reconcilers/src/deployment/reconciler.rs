@@ -16,7 +16,6 @@ use super::observe::observe;
 use super::triggers;
 use crate::decisions::rollouts::deployment::{DeploymentPlan, ObservedDeployment, Planner};
 use crate::decisions::rollouts::{ConsistencyStore, RuleSettings, WaitLimit};
-use crate::settings::{ControllerName, Settings};
 use crate::sync_error::SyncError;
 
 /// How long a sync waits for the watches to catch up. If one stays behind for longer, upstream has
@@ -24,7 +23,7 @@ use crate::sync_error::SyncError;
 const PUT_OFF: Duration = Duration::from_millis(300);
 
 /// The state of the Deployment controller.
-pub(crate) struct DeploymentReconciler {
+pub struct DeploymentReconciler {
     planner: Planner,
     settings: RuleSettings,
     workers: usize,
@@ -33,9 +32,9 @@ pub(crate) struct DeploymentReconciler {
 }
 
 impl DeploymentReconciler {
-    pub(crate) fn new(planner: Planner, settings: &Settings) -> Self {
-        let workers = settings.concurrent_deployment_syncs;
-        Self { planner, settings: settings.rules(), workers, start: clock::instant(), writes: Mutex::default() }
+    /// With the planner that decides, and this many Deployments of a namespace at the same time.
+    pub fn new(planner: Planner, settings: RuleSettings, workers: usize) -> Self {
+        Self { planner, settings, workers, start: clock::instant(), writes: Mutex::default() }
     }
 
     async fn apply(
@@ -72,7 +71,7 @@ impl DeploymentReconciler {
 }
 
 impl Reconcile for DeploymentReconciler {
-    const NAME: &'static str = ControllerName::Deployment.as_str();
+    const NAME: &'static str = "deployment";
     const SOURCE: EventSource =
         EventSource { component: "deployment-controller", kind: "Deployment", shares_objects: false };
     const RETRY_POLICY: RetryPolicy = RetryPolicy::DEPLOYMENT;

@@ -11,8 +11,8 @@ mod webhook;
 mod wire;
 mod worker;
 
-pub(crate) use controller::RestartController;
-pub(crate) use migration::migrate;
+pub use controller::RestartController;
+pub use migration::migrate;
 
 pub use crate::decisions::restarts::{
     AdoptedWorkload, Baseline, BlockReason, BlockedRestart, ConfigKind, ConfigName, ConfigRef, ConfigState,

@@ -3,7 +3,7 @@
 mod cache_test;
 mod counts_test;
 mod expectations_test;
-#[path = "../../../crates/rules/src/replicaset/tests/fixtures.rs"]
+#[path = "../../../../rules/src/replicaset/tests/fixtures.rs"]
 #[expect(dead_code, reason = "the tests of the rules use all of them")]
 mod fixtures;
 mod neighbours_test;

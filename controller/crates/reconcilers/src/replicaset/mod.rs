@@ -24,7 +24,7 @@ mod tracker;
 mod triggers;
 
 pub use error::ReplicaSetSyncError;
-pub(crate) use reconciler::ReplicaSetReconciler;
+pub use reconciler::ReplicaSetReconciler;
 
 pub use crate::decisions::rollouts::replicaset::{
     ObservedReplicaSet, PodAdjustment, ReplicaSetPlan, ReplicaSetReport, kill_order, plan, report,

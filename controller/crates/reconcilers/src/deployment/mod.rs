@@ -15,7 +15,7 @@ mod reconciler;
 mod triggers;
 
 pub use error::DeploymentSyncError;
-pub(crate) use reconciler::DeploymentReconciler;
+pub use reconciler::DeploymentReconciler;
 
 pub use crate::decisions::rollouts::deployment::{
     DeploymentAction, DeploymentChange, DeploymentPlan, Event, EventKind, NameConflict, NewReplicaSet,
