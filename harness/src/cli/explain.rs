@@ -90,17 +90,14 @@ pub(super) async fn execute(arguments: &Arguments) -> Result<RunOutcome, CliErro
         separate(number);
         match golden.for_server(&server) {
             None => {
-                out::result(format_args!("{}", report::explanation(case, ExplainedTimeline::Missing, &pins, colour())));
+                out::report(&report::explanation(case, ExplainedTimeline::Missing, &pins, colour()));
             }
             Some(blessed) => {
                 for (number, outcome) in (1..).zip(blessed.outcomes()) {
                     if number > 1 {
                         say!("\nor, outcome {number} of {}:\n", blessed.count());
                     }
-                    out::result(format_args!(
-                        "{}",
-                        report::explanation(case, ExplainedTimeline::Golden(outcome), &pins, colour())
-                    ));
+                    out::report(&report::explanation(case, ExplainedTimeline::Golden(outcome), &pins, colour()));
                 }
             }
         }
@@ -125,7 +122,7 @@ async fn live(subject: &str, cases: Vec<Case>, tables: &mut RequirementTables) -
         let (timeline, header) = (Timeline::from_recording(recording), &recording.header);
         let who = format!("{} on {}", header.subject.title(), header.cluster.title());
         let said = ExplainedTimeline::Live(&timeline, &who);
-        out::result(format_args!("{}", report::explanation(case, said, &tables.requirements_of(case)?, colour())));
+        out::report(&report::explanation(case, said, &tables.requirements_of(case)?, colour()));
         outcomes.push(RunOutcome::Conformant);
     }
     Ok(RunOutcome::most_severe(outcomes))

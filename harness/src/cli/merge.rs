@@ -10,7 +10,7 @@ use lockstep_support::sanitize;
 use walkdir::WalkDir;
 
 use super::CliError;
-use super::out::{colour, note, say};
+use super::out::{self, colour, note, say};
 use super::reporter::{FormatArgs, OutputFormat};
 
 /// Put the results of several shards together, as those of one run.
@@ -104,11 +104,11 @@ fn print_plays(plays: &[&PlaySummary], merged: &MergedResults) {
         plays.iter().filter(|play| play.outcome != RunOutcome::Conformant).map(|play| (*play).clone()).collect();
     let list = report::list_not_conformant(bad.iter().cloned(), colour());
     if !list.is_empty() && plays.len() > 1 {
-        say!("{list}");
+        out::report(&format!("{list}\n"));
     }
     let causes = report::common_causes(bad);
     if !causes.is_empty() {
-        say!("{causes}");
+        out::report(&format!("{causes}\n"));
     }
 }
 

@@ -32,6 +32,18 @@ pub(super) fn result(text: Arguments<'_>) {
     print(&sanitize::for_terminal(&text.to_string(), colour));
 }
 
+/// Print a report on standard output, wrapped for the terminal.
+pub(super) fn report(text: &str) {
+    result(format_args!("{}", lockstep_report::wrap(text, terminal_width())));
+}
+
+/// The width of the terminal, or the one that `COLUMNS` names; `None` if there is neither.
+pub(super) fn terminal_width() -> Option<usize> {
+    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let terminal = || rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| usize::from(size.ws_col));
+    columns.or_else(terminal).filter(|columns| *columns > 0)
+}
+
 /// Print a workflow command of GitHub Actions, with texts already escaped, on standard output.
 pub(super) fn command(annotation: &str) {
     print(&format!("{annotation}\n"));

@@ -95,20 +95,20 @@ fn timeline_steps(out: &mut String, case: &Case, timeline: &Timeline, paint: Pai
                 .unwrap_or_default(),
         };
         let _ = writeln!(out, "\n{}  {label}{line}", paint.strong(&title));
-        for text in new_facts(before, stop) {
+        let StepReasons { facts, decisions, idle } = StepReasons::of(step, before, stop);
+        for text in facts {
             let _ = writeln!(out, "    {text}");
         }
         for meeting in &step.injections {
             let _ = writeln!(out, "  ~ in the middle of it: {meeting}");
         }
-        if step.decisions.is_empty() {
-            let _ = writeln!(out, "  . nothing is decided{}", idle(step, stop));
+        if let Some(why) = idle {
+            let _ = writeln!(out, "  . {why}");
         }
         // The heading of a collapsed run already has its decisions.
-        let decided = if run.len() == 1 { step.decisions.as_slice() } else { &[] };
-        for (decision, why) in decided.iter().zip(reasons(step, before, stop)) {
+        for (decision, why) in decisions.into_iter().filter(|_| run.len() == 1) {
             let why = why.map_or_else(String::new, |why| paint.faint(&format!(": {why}")));
-            let _ = writeln!(out, "  > {}{why}", decision_sentence(decision));
+            let _ = writeln!(out, "  > {decision}{why}");
         }
         for breach in &step.breaches {
             let _ = writeln!(out, "  ! upstream itself breaks an invariant here: {breach}");
@@ -129,6 +129,25 @@ fn timeline_steps(out: &mut String, case: &Case, timeline: &Timeline, paint: Pai
             });
         }
         _ => {}
+    }
+}
+
+/// Why the decisions of a step are made, in sentences.
+pub(super) struct StepReasons {
+    /// The bounds that are new.
+    pub(super) facts: Vec<String>,
+    /// The decisions, each with its reason where the numbers leave no doubt.
+    pub(super) decisions: Vec<(String, Option<String>)>,
+    /// That nothing is decided, and why.
+    pub(super) idle: Option<String>,
+}
+
+impl StepReasons {
+    /// The reasons of a step. `before` is the settled state before it.
+    pub(super) fn of(step: &TimelineStep, before: Option<&StepTotals>, stop: &StepTotals) -> Self {
+        let decisions = step.decisions.iter().map(decision_sentence).zip(reasons(step, before, stop));
+        let idle = step.decisions.is_empty().then(|| format!("nothing is decided{}", idle(step, stop)));
+        Self { facts: new_facts(before, stop), decisions: decisions.collect(), idle }
     }
 }
 

@@ -11,7 +11,7 @@ use lockstep_support::outcome::{RunOutcome, Verdict};
 use lockstep_support::sanitize;
 use lockstep_support::sanitize::quote;
 use lockstep_timeline::fold::TimelineText;
-use lockstep_timeline::{RunMetrics, State, StepId, TimelineLine};
+use lockstep_timeline::{RunMetrics, State, StepId, TimelineLine, TimelineStep};
 use lockstep_verdict::series::RolloutSeries;
 use lockstep_verdict::{
     ComparisonBasis, Difference, FindingKind, Judgement, NearestOutcome, TimelineLocation, VerdictFinding,
@@ -22,23 +22,49 @@ use super::diagnosis::{diagnosis, hints};
 use super::paint::Paint;
 use super::rows::{DiffRow, differing_long_words, in_short, rows};
 
+/// The words before the commands at the end of a report.
+pub(super) const WHY: &str = "why:";
+pub(super) const REPEAT: &str = "repeat:";
+
 /// The report of what went wrong, with the commands that explain and repeat the case.
 #[must_use]
 pub fn failure(judgement: &Judgement, rerun: &RerunCommands, colour: bool) -> String {
     let paint = Paint::new(colour);
     let mut out = vec![heading(judgement, paint)];
-    let decisive = judgement.decisive();
-    if let Some(finding) = decisive {
+    let mut shown = Vec::new();
+    if let Some(finding) = judgement.headline() {
+        shown.push(finding);
+        if let FindingKind::Breach(breach) = &finding.kind {
+            out.push(format!("\n  {}", paint.bad(&sentence(&finding.kind))));
+            out.push(paint.faint(&format!("  the invariant: {}", breach.invariant.description())));
+        }
         out.push(String::new());
         out.extend(place(judgement, finding, paint));
         out.push(String::new());
-        out.extend(explain(judgement, finding, paint));
+        if matches!(finding.kind, FindingKind::Breach(_)) {
+            let difference = first_difference(judgement);
+            // The lines of the step are in its difference.
+            if difference.is_none_or(|it| it.place != finding.place) {
+                out.extend(lines_of_step(judgement, finding));
+            }
+            if let Some(it) = difference {
+                if it.place != finding.place {
+                    out.push("\n  the first difference:\n".to_owned());
+                    out.extend(place(judgement, it, paint));
+                    out.push(String::new());
+                }
+                out.extend(explain(judgement, it, paint));
+                shown.push(it);
+            }
+        } else {
+            out.extend(explain(judgement, finding, paint));
+        }
     } else if judgement.outcome() == RunOutcome::Unblessed {
         out.push(String::new());
         out.extend(unblessed(judgement, rerun));
     }
-    let others: Vec<&VerdictFinding> =
-        judgement.findings.iter().filter(|it| decisive.is_none_or(|one| *it != one)).collect();
+    let is_shown = |it: &VerdictFinding| shown.iter().any(|shown| *shown == it || shown.is_same_breach(it));
+    let others: Vec<&VerdictFinding> = judgement.findings.iter().filter(|it| !is_shown(it)).collect();
     if !others.is_empty() {
         out.push(String::new());
         out.extend(others.into_iter().map(|finding| format!("  also: {}", brief(finding))));
@@ -53,11 +79,11 @@ pub fn failure(judgement: &Judgement, rerun: &RerunCommands, colour: bool) -> St
         out.push(String::new());
         if judgement.outcome() == RunOutcome::NonConformant {
             out.push(format!(
-                "  why:    {}",
+                "  {WHY}    {}",
                 paint.strong(&sanitize::line(&rerun.explain(&judgement.definition.argument())))
             ));
         }
-        out.push(format!("  repeat: {}", paint.strong(&sanitize::line(&rerun.repeat))));
+        out.push(format!("  {REPEAT} {}", paint.strong(&sanitize::line(&rerun.repeat))));
     }
     out.join("\n") + "\n"
 }
@@ -81,7 +107,7 @@ pub fn headline(judgement: &Judgement) -> String {
             Some("the case has changed since it was blessed".to_owned())
         }
         (RunOutcome::Unblessed, _) => Some("it has no golden timeline".to_owned()),
-        _ => judgement.decisive().map(brief),
+        _ => judgement.headline().map(brief),
     };
     let why = why.map_or_else(String::new, |why| format!(": {why}"));
     format!("{}{why}", judgement.outcome().name())
@@ -182,17 +208,6 @@ fn explain(judgement: &Judgement, finding: &VerdictFinding, paint: Paint) -> Vec
             out.extend(settled(judgement, difference, paint));
             out
         }
-        FindingKind::Breach(breach) => {
-            let mut out = vec![format!("  {}", paint.bad(&sentence(&finding.kind)))];
-            out.push(format!("  the invariant: {}", breach.invariant.description()));
-            if let TimelineLocation::Step(id) = finding.place
-                && let Some(step) = judgement.timeline.step(id)
-            {
-                out.push(String::new());
-                out.extend(step.lines().into_iter().map(|line| format!("  {}", line.indented())));
-            }
-            out
-        }
         FindingKind::Rule(broken) => rule(judgement, broken, paint),
         what => {
             let text = sentence(what);
@@ -200,6 +215,18 @@ fn explain(judgement: &Judgement, finding: &VerdictFinding, paint: Paint) -> Vec
             vec![format!("  {text}")]
         }
     }
+}
+
+/// The first difference from what was expected.
+pub(super) fn first_difference(judgement: &Judgement) -> Option<&VerdictFinding> {
+    judgement.findings.iter().find(|finding| matches!(finding.kind, FindingKind::Divergence(_)))
+}
+
+/// The lines of the step of a finding, without comparison.
+fn lines_of_step(judgement: &Judgement, finding: &VerdictFinding) -> Vec<String> {
+    let TimelineLocation::Step(id) = finding.place else { return Vec::new() };
+    let step = judgement.timeline.step(id);
+    step.map_or_else(Vec::new, TimelineStep::lines).iter().map(|line| format!("  {}", line.indented())).collect()
 }
 
 /// The lines for a broken rule: its location, the frame, and the values of its operands there.
@@ -222,8 +249,8 @@ fn rule(judgement: &Judgement, broken: &BrokenRule, paint: Paint) -> Vec<String>
 pub(super) fn diff(difference: &Difference, paint: Paint) -> Vec<String> {
     let none = Vec::new();
     let (expected, actual) = (difference.expected.as_ref(), difference.actual.as_ref());
-    let minus = |line: &str| paint.good(&format!("  - {line}"));
-    let plus = |line: &str| paint.bad(&format!("  + {line}"));
+    let minus = |line: &str| paint.minus(&format!("  - {line}"));
+    let plus = |line: &str| paint.plus(&format!("  + {line}"));
     let mut out = Vec::new();
     for row in rows(expected.unwrap_or(&none), actual.unwrap_or(&none)) {
         match row {
@@ -266,7 +293,7 @@ fn sides(judgement: &Judgement, paint: Paint) -> Vec<String> {
         }
         _ => expected,
     };
-    vec![paint.good(&format!("  - expected: {expected}")), paint.bad(&format!("  + happened: {actual}"))]
+    vec![paint.minus(&format!("  - expected: {expected}")), paint.plus(&format!("  + happened: {actual}"))]
 }
 
 /// The charts of both settled states; empty if there is no ReplicaSet.
@@ -287,7 +314,7 @@ fn settled(judgement: &Judgement, difference: &Difference, paint: Paint) -> Vec<
             continue;
         }
         out.push(format!("\n  {side}, settled"));
-        let line = |line: String| if side == "expected" { paint.good(&line) } else { paint.bad(&line) };
+        let line = |line: String| if side == "expected" { paint.minus(&line) } else { paint.plus(&line) };
         out.extend(ascii_chart(course, stop).into_iter().map(|text| line(format!("    {text}"))));
     }
     out
@@ -399,5 +426,57 @@ impl RerunCommands {
     /// The command that blesses a case.
     pub(super) fn bless(&self, path: &str) -> String {
         format!("{} bless {}", self.program, quote(path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use lockstep_recording::testing::{RecordingBuilder, deployment, owned_set, revision, scaled, with_patch};
+    use lockstep_timeline::Timeline;
+    use lockstep_verdict::testing::judge;
+
+    use super::*;
+    use crate::github::{JudgedCase, case_annotation, job_summary};
+    use crate::junit::{TimedJudgement, junit};
+
+    /// A difference in step 1, and two breaches of an invariant in step 2.
+    #[test]
+    fn broken_invariant_heads_every_report() {
+        let web = with_patch(&deployment("web", 10, "app:1"), &revision(1));
+        let set = owned_set(&web, "1", "app:1", 10);
+        let record = |sizes: [i32; 3]| {
+            let [first, second, third] = sizes.map(|size| scaled(&set, size));
+            let builder = RecordingBuilder::rolled_out(10).user_step(1, "scale 12").driver_write(&scaled(&web, 12));
+            let builder = builder.subject_write(&first).settled().user_step(2, "ready 1");
+            builder.subject_write(&second).subject_write(&third).settled().end()
+        };
+        let expected = Timeline::from_recording(&record([12, 13, 14]));
+        let judgement = judge(&record([13, 18, 20]), Some(&expected));
+        let what = "invariant `surge` broken: web wants 20 pods in all, at most 15 allowed";
+        assert_eq!(headline(&judgement), format!("non-conformant: step 2 (ready 1): {what}"));
+
+        let rerun = RerunCommands::default();
+        let text = failure(&judgement, &rerun, false);
+        let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
+        assert_eq!(lines[1], format!("  {what}"), "{text}");
+        assert_eq!(lines[3], "  step 2  ready 1", "{text}");
+        let difference = text.find("  the first difference:\n\n  step 1  scale 12\n").unwrap();
+        assert!(text[difference..].contains("\n  -         rs1 10 -> 12\n  +         rs1 10 -> 13\n"), "{text}");
+        assert!(!text.contains("also:"), "{text}");
+
+        let xml = junit(&[TimedJudgement { judgement: &judgement, rerun: &rerun, took: Duration::ZERO }]);
+        assert!(xml.contains(&format!("message=\"non-conformant: step 2 (ready 1): {what}\"")), "{xml}");
+        let annotation = case_annotation(&judgement, &rerun).unwrap();
+        assert!(annotation.starts_with("::error file=cases/rolling/x.yaml,line=6,title="), "{annotation}");
+        let summary = job_summary(0, &[JudgedCase { judgement: &judgement, rerun: &rerun }], None);
+        assert!(summary.contains(&format!("| 6 | step 2 (ready 1): {what} |")), "{summary}");
+        assert!(
+            summary.contains("\n```diff\nNON-CONFORMANT") && summary.contains("\n-         rs1 10 -> 12\n"),
+            "{summary}"
+        );
+        let json: serde_json::Value = serde_json::from_str(&crate::json(&judgement)).unwrap();
+        assert_eq!(json["headline"], headline(&judgement));
     }
 }

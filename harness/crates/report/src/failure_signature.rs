@@ -1,4 +1,5 @@
-//! The signature of a case's first finding, by which failures of different cases are grouped.
+//! The signature of the finding that heads a case's report, by which failures of different cases
+//! are grouped.
 //!
 //! Numbers and names of ReplicaSets are ignored: the signature of `rs1 created 3: desired=3 is
 //! missing` is `rsN created N: desired=N is missing`.
@@ -10,9 +11,9 @@ use lockstep_verdict::{FindingKind, Judgement};
 
 use super::failure::sentence;
 
-/// The parts of a case's first finding, without numbers.
+/// The parts of the finding that heads a case's report, without numbers.
 pub(super) fn failure_signature(judgement: &Judgement) -> BTreeSet<String> {
-    let Some(finding) = judgement.decisive() else { return BTreeSet::new() };
+    let Some(finding) = judgement.headline() else { return BTreeSet::new() };
     if let FindingKind::Breach(breach) = &finding.kind {
         return BTreeSet::from([format!("invariant `{}` broken", breach.invariant)]);
     }

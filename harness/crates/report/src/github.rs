@@ -10,6 +10,7 @@ use lockstep_support::sanitize;
 use lockstep_verdict::Judgement;
 
 use super::failure::{RerunCommands, failure, headline};
+use super::failure_signature::first_line;
 use super::page::escape;
 
 /// The most failures in a summary, whose size GitHub limits. The rest is counted.
@@ -43,7 +44,7 @@ pub fn case_annotation(judgement: &Judgement, rerun: &RerunCommands) -> Option<S
         RunOutcome::NonConformant | RunOutcome::BadInput | RunOutcome::Internal | RunOutcome::Interrupted(_) => "error",
         RunOutcome::Inconclusive | RunOutcome::Unblessed => "warning",
     };
-    let line = judgement.decisive().and_then(|finding| finding.line).unwrap_or(1);
+    let line = judgement.headline().and_then(|finding| finding.line).unwrap_or(1);
     let title = format!("{}: {}", judgement.case, headline(judgement));
     let at = AnnotationLocation { file: &judgement.path, line, column: None };
     Some(annotation(level, at, &title, failure(judgement, rerun, false).trim_end()))
@@ -67,30 +68,39 @@ pub fn job_summary(conformant: usize, failed: &[JudgedCase<'_>], cut: Option<Int
     let mut text = match failed.len() {
         0 => format!("### Lockstep: {total} conformant{cut}\n"),
         bad => format!(
-            "### Lockstep: {bad} of {total} not conformant{cut}\n\n| case | subject | verdict | where |\n| --- | --- | --- | --- |\n"
+            "### Lockstep: {bad} of {total} not conformant{cut}\n\n| case | subject | verdict | line | what |\n| --- | --- | --- | --- | --- |\n"
         ),
     };
     for JudgedCase { judgement, .. } in failed.iter().take(MOST_FAILURES) {
-        let place = judgement.decisive().map_or_else(String::new, |finding| {
-            let line = finding.line.map_or_else(String::new, |line| format!(", line {line}"));
-            format!("{}{line}", finding.place)
-        });
-        let cells = [&judgement.case, &judgement.subject.name, judgement.outcome().name(), &place].map(cell);
+        let line = judgement.headline().and_then(|finding| finding.line);
+        let line = line.map_or_else(String::new, |line| line.to_string());
+        let what = headline(judgement);
+        let what = what.split_once(": ").map_or("", |(_, what)| first_line(what)).to_owned();
+        let cells = [&judgement.case, &judgement.subject.name, judgement.outcome().name(), &line, &what].map(cell);
         let _ = writeln!(text, "| {} |", cells.join(" | "));
     }
     for JudgedCase { judgement, rerun } in failed.iter().take(MOST_FAILURES) {
         let body = failure(judgement, rerun, false);
         let _ = write!(
             text,
-            "\n<details><summary>{}</summary>\n\n<pre>{}</pre>\n</details>\n",
+            "\n<details><summary>{}</summary>\n\n{}\n</details>\n",
             escape(&judgement.case),
-            escape(body.trim_end())
+            diff_block(body.trim_end())
         );
     }
     if failed.len() > MOST_FAILURES {
         let _ = write!(text, "\nand {} more\n", failed.len() - MOST_FAILURES);
     }
     text
+}
+
+/// A report as a block that GitHub colours like a diff of git: its signs begin the lines.
+fn diff_block(report: &str) -> String {
+    // A report must not end the block.
+    let longest = report.split(|letter| letter != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    let lines: Vec<&str> = report.lines().map(|line| line.strip_prefix("  ").unwrap_or(line)).collect();
+    format!("{fence}diff\n{}\n{fence}\n", lines.join("\n"))
 }
 
 /// A cell of a table: one line, no bars.
@@ -119,5 +129,6 @@ mod tests {
         let message = r"one%0A\x3a:error::two%0A50%25 \x1b[31m";
         assert_eq!(line, format!("::error file=a%2Cb%3Ac.yaml,line=3,col=5,title=100%25%3A no::{message}"));
         assert_eq!(cell("<b>|\n"), "&lt;b&gt;\\| ");
+        assert_eq!(diff_block("a\n  - b\n````\n"), "`````diff\na\n- b\n````\n`````\n");
     }
 }

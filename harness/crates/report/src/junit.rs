@@ -57,7 +57,7 @@ fn test_case(play: &TimedJudgement<'_>) -> TestCase {
     case.set_time(took);
     let (area, _) = judgement.case.rsplit_once('/').unwrap_or(("", &judgement.case));
     case.set_classname(area);
-    let line = judgement.decisive().and_then(|finding| finding.line).unwrap_or(1);
+    let line = judgement.headline().and_then(|finding| finding.line).unwrap_or(1);
     case.extra.insert(XmlString::new("file"), XmlString::new(&judgement.path));
     case.extra.insert(XmlString::new("line"), XmlString::new(line.to_string()));
     case

@@ -37,6 +37,7 @@ mod side_by_side;
 mod summary;
 mod table;
 mod versions;
+mod wrap;
 
 pub use explanation::{ExplainedTimeline, explanation};
 pub use failure::{RerunCommands, failure, headline, outcome};
@@ -48,6 +49,9 @@ pub use side_by_side::{TitledTimeline, side_by_side};
 pub use summary::{common_causes, list_not_conformant, summary};
 pub use table::{table, totals};
 pub use versions::{VersionPair, VersionSummary, VersionsReport, versions, versions_json, versions_markdown};
+pub use wrap::wrap;
 
+#[cfg(test)]
+mod terminal_tests;
 #[cfg(test)]
 mod tests;

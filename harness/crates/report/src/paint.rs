@@ -14,14 +14,24 @@ impl Paint {
         Self { colour }
     }
 
-    /// For expected and correct text.
+    /// For correct text.
     pub(super) fn good(self, text: &str) -> String {
         self.with(AnsiColor::Green.on_default(), text)
     }
 
-    /// For unexpected and wrong text.
+    /// For wrong text.
     pub(super) fn bad(self, text: &str) -> String {
         self.with(AnsiColor::Red.on_default(), text)
+    }
+
+    /// For a line of the expected side, with `-`, in the colour that it has in a diff of git.
+    pub(super) fn minus(self, text: &str) -> String {
+        self.with(AnsiColor::Red.on_default(), text)
+    }
+
+    /// For a line of the subject's side, with `+`, in the colour that it has in a diff of git.
+    pub(super) fn plus(self, text: &str) -> String {
+        self.with(AnsiColor::Green.on_default(), text)
     }
 
     /// For uncertain text.

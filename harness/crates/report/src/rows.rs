@@ -207,8 +207,8 @@ pub fn bless_diff(before: Option<&Timeline>, after: &Timeline, colour: bool) -> 
     let diff = TextDiff::from_lines(&old, &new);
     for line in diff.unified_diff().context_radius(CONTEXT_LINES).to_string().lines() {
         out.push(match line.chars().next() {
-            Some('-') => paint.bad(&format!("  {line}")),
-            Some('+') => paint.good(&format!("  {line}")),
+            Some('-') => paint.minus(&format!("  {line}")),
+            Some('+') => paint.plus(&format!("  {line}")),
             Some('@') => paint.faint(&format!("  {line}")),
             _ => format!("  {line}"),
         });

@@ -1,6 +1,7 @@
 //! Two timelines side by side, step by step, with the first difference marked.
 //!
 //! Wide terminals get two columns with wrapped lines; narrow terminals get one column, as a diff.
+//! Timelines without a difference are shown once.
 
 use std::collections::BTreeSet;
 
@@ -9,6 +10,7 @@ use lockstep_timeline::{StepId, Timeline, TimelineLine, TimelineStep, fold};
 use super::paint::Paint;
 use super::rows::{CommonRuns, DiffRow, rows};
 use super::table::pad;
+use super::wrap::wrap_line;
 
 /// The least width for two columns.
 const NARROW: usize = 120;
@@ -28,7 +30,9 @@ pub struct TitledTimeline<'a> {
 #[must_use]
 pub fn side_by_side(first: TitledTimeline<'_>, second: TitledTimeline<'_>, width: usize, colour: bool) -> String {
     let paint = Paint::new(colour);
-    let mut writer = if width < NARROW { ColumnWriter::sequential(paint) } else { ColumnWriter::columns(width, paint) };
+    let is_same = first.timeline.steps == second.timeline.steps && first.timeline.events == second.timeline.events;
+    let mut writer =
+        ColumnWriter { paint, width, layout: RowLayout::of(is_same, width), out: Vec::new(), is_marked: false };
     writer.titles(first.title, second.title);
     let steps = first.timeline.steps.iter().chain(&second.timeline.steps);
     let ids: BTreeSet<StepId> = steps.map(|step| step.id).collect();
@@ -63,36 +67,86 @@ pub fn side_by_side(first: TitledTimeline<'_>, second: TitledTimeline<'_>, width
     writer.finish()
 }
 
+/// How the rows are placed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RowLayout {
+    /// One column for two timelines without a difference.
+    Same,
+    /// One column with signs.
+    Diff,
+    /// Two columns of this width.
+    Columns(usize),
+}
+
+impl RowLayout {
+    fn of(is_same: bool, width: usize) -> Self {
+        match width {
+            _ if is_same => Self::Same,
+            ..NARROW => Self::Diff,
+            _ => Self::Columns((width - 3) / 2),
+        }
+    }
+}
+
 /// Writes the rows.
 struct ColumnWriter {
     paint: Paint,
-    /// The width of a column; `None` for one column.
-    column: Option<usize>,
+    width: usize,
+    layout: RowLayout,
     out: Vec<String>,
     /// Whether the first difference has been marked.
     is_marked: bool,
 }
 
 impl ColumnWriter {
-    fn sequential(paint: Paint) -> Self {
-        Self { paint, column: None, out: Vec::new(), is_marked: false }
-    }
-
-    fn columns(width: usize, paint: Paint) -> Self {
-        Self { paint, column: Some((width - 3) / 2), out: Vec::new(), is_marked: false }
-    }
-
     fn titles(&mut self, first: &str, second: &str) {
-        match self.column {
-            Some(wide) => {
-                self.out.push(self.paint.strong(&format!("{}   {second}", pad(first, wide))));
+        let paint = self.paint;
+        match self.layout {
+            RowLayout::Columns(wide) => {
+                let (left, right) = (wrap_line(first, wide, HANGING), wrap_line(second, wide, HANGING));
+                self.beside(&left, ' ', &right, |text| paint.strong(text), |text| paint.strong(text));
                 self.out.push(format!("{}─┬─{}", "─".repeat(wide), "─".repeat(wide)));
             }
-            None => {
-                self.out.push(self.paint.good(&format!("- {first}")));
-                self.out.push(self.paint.bad(&format!("+ {second}")));
+            RowLayout::Diff => {
+                self.line(&format!("- {first}"), |line| paint.minus(line));
+                self.line(&format!("+ {second}"), |line| paint.plus(line));
                 self.out.push(String::new());
             }
+            RowLayout::Same => {
+                self.line("the same on both sides", |line| paint.strong(line));
+                self.line(&format!("  {first}"), |line| paint.strong(line));
+                self.line(&format!("  {second}"), |line| paint.strong(line));
+                self.out.push("─".repeat(self.width.min(NARROW)));
+            }
+        }
+    }
+
+    /// Write a line in one column.
+    fn line(&mut self, line: &str, paint: impl Fn(&str) -> String) {
+        self.out.extend(wrap_line(line, self.width, HANGING + 2).iter().map(|piece| paint(piece)));
+    }
+
+    /// Write two wrapped cells in two columns, with a sign between their first lines.
+    fn beside(
+        &mut self,
+        left: &[String],
+        sign: char,
+        right: &[String],
+        paint_left: impl Fn(&str) -> String,
+        paint_right: impl Fn(&str) -> String,
+    ) {
+        let RowLayout::Columns(wide) = self.layout else { return };
+        let bar = if sign == ' ' { ' ' } else { '│' };
+        for at in 0..left.len().max(right.len()) {
+            let cell = |lines: &[String]| lines.get(at).cloned().unwrap_or_default();
+            let (left, right) = (pad(&cell(left), wide), cell(right));
+            let sign = match sign {
+                _ if at > 0 => bar.to_string(),
+                ' ' | '│' => sign.to_string(),
+                _ => self.paint.strong(&sign.to_string()),
+            };
+            let line = format!("{} {sign} {}", paint_left(&left), paint_right(&right));
+            self.out.push(line.trim_end().to_owned());
         }
     }
 
@@ -113,27 +167,30 @@ impl ColumnWriter {
         if differs && !self.is_marked {
             self.is_marked = true;
             let text = "first difference";
-            self.out.push(match self.column {
-                Some(wide) => self.paint.strong(&format!("{text:>wide$} ▼")),
-                None => self.paint.strong(&format!("▼ {text}")),
+            self.out.push(match self.layout {
+                RowLayout::Columns(wide) => self.paint.strong(&format!("{text:>wide$} ▼")),
+                RowLayout::Diff | RowLayout::Same => self.paint.strong(&format!("▼ {text}")),
             });
         }
-        match self.column {
-            Some(wide) => self.columns_row(row, wide, heading),
-            None => self.sequential_row(row, heading),
+        match self.layout {
+            RowLayout::Columns(wide) => self.columns_row(row, wide, heading),
+            RowLayout::Diff | RowLayout::Same => self.sequential_row(row, heading),
         }
     }
 
     fn sequential_row(&mut self, row: &DiffRow, heading: bool) {
         let paint = self.paint;
-        let same = |line: &str| if heading { paint.strong(line) } else { line.to_owned() };
         match row {
-            DiffRow::Same(line) => self.out.push(format!("  {}", same(line))),
-            DiffRow::Expected(line) => self.out.push(paint.good(&format!("- {line}"))),
-            DiffRow::Actual(line) => self.out.push(paint.bad(&format!("+ {line}"))),
+            DiffRow::Same(line) => {
+                let gap = if self.layout == RowLayout::Same { "" } else { "  " };
+                let same = |line: &str| if heading { paint.strong(line) } else { line.to_owned() };
+                self.line(&format!("{gap}{line}"), same);
+            }
+            DiffRow::Expected(line) => self.line(&format!("- {line}"), |line| paint.minus(line)),
+            DiffRow::Actual(line) => self.line(&format!("+ {line}"), |line| paint.plus(line)),
             DiffRow::Changed(old, new) => {
-                self.out.push(paint.good(&format!("- {old}")));
-                self.out.push(paint.bad(&format!("+ {new}")));
+                self.line(&format!("- {old}"), |line| paint.minus(line));
+                self.line(&format!("+ {new}"), |line| paint.plus(line));
             }
         }
     }
@@ -145,24 +202,14 @@ impl ColumnWriter {
             DiffRow::Expected(line) => (line.as_str(), '<', ""),
             DiffRow::Actual(line) => ("", '>', line.as_str()),
         };
-        let (left, right) = (wrap(left, wide), wrap(right, wide));
-        for at in 0..left.len().max(right.len()) {
-            let cell = |lines: &[String]| lines.get(at).cloned().unwrap_or_default();
-            let (left, right) = (pad(&cell(&left), wide), cell(&right));
-            let sign = if at == 0 { sign } else { '│' };
-            let line = match row {
-                DiffRow::Same(_) if heading => {
-                    format!("{} {sign} {}", self.paint.strong(&left), self.paint.strong(&right))
-                }
-                DiffRow::Same(_) => format!("{left} {sign} {right}"),
-                _ => format!(
-                    "{} {} {}",
-                    self.paint.good(&left),
-                    self.paint.strong(&sign.to_string()),
-                    self.paint.bad(&right)
-                ),
-            };
-            self.out.push(line.trim_end().to_owned());
+        let paint = self.paint;
+        let (left, right) = (wrap_line(left, wide, HANGING), wrap_line(right, wide, HANGING));
+        match row {
+            DiffRow::Same(_) if heading => {
+                self.beside(&left, sign, &right, |text| paint.strong(text), |text| paint.strong(text));
+            }
+            DiffRow::Same(_) => self.beside(&left, sign, &right, str::to_owned, str::to_owned),
+            _ => self.beside(&left, sign, &right, |text| paint.minus(text), |text| paint.plus(text)),
         }
     }
 
@@ -173,20 +220,4 @@ impl ColumnWriter {
         }
         self.out.join("\n") + "\n"
     }
-}
-
-/// Wraps a line at blanks into pieces of at most `wide` columns, with the rest indented.
-fn wrap(line: &str, wide: usize) -> Vec<String> {
-    let mut pieces = Vec::new();
-    let mut rest = line.to_owned();
-    while rest.chars().count() > wide {
-        let limit = rest.char_indices().nth(wide).map_or(rest.len(), |(at, _)| at);
-        let text_starts = rest.len() - rest.trim_start().len();
-        let blank = if rest[limit..].starts_with(' ') { Some(limit) } else { rest[..limit].rfind(' ') };
-        let at = blank.filter(|at| *at > text_starts).unwrap_or(limit);
-        pieces.push(rest[..at].trim_end().to_owned());
-        rest = format!("{}{}", " ".repeat(HANGING), rest[at..].trim_start());
-    }
-    pieces.push(rest);
-    pieces
 }

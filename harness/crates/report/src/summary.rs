@@ -102,5 +102,5 @@ pub fn common_causes(plays: impl IntoIterator<Item = impl Into<PlaySummary>>) ->
     }
     let lines = counts.iter().take(MOST_PARTS).map(|(number, part)| format!("  {number:>5} cases  {part}"));
     let lines: Vec<String> = lines.collect();
-    format!("what their first differences have in common:\n{}", lines.join("\n"))
+    format!("what they have in common:\n{}", lines.join("\n"))
 }

@@ -37,7 +37,7 @@ pub fn table(judgements: &[Judgement], colour: bool) -> String {
             };
             line += &format!("  {}", paint.outcome(judgement.outcome(), &pad(judgement.outcome().name(), *wide)));
             let whose = if subjects.len() > 1 { format!("{subject}: ") } else { String::new() };
-            wrong.extend(judgement.decisive().map(|finding| format!("    {whose}{}", brief(finding))));
+            wrong.extend(judgement.headline().map(|finding| format!("    {whose}{}", brief(finding))));
         }
         out.push(line.trim_end().to_owned());
         out.extend(wrong.iter().map(|line| paint.faint(line)));

@@ -20,7 +20,7 @@ use super::{
     side_by_side, summary, table, totals,
 };
 
-fn rerun() -> RerunCommands {
+pub(super) fn rerun() -> RerunCommands {
     let repeat = "lockstep run cases/rolling/x.yaml --subject ours".to_owned();
     RerunCommands { program: "lockstep".to_owned(), repeat }
 }
@@ -30,7 +30,7 @@ fn web() -> Value {
 }
 
 /// A scale-up to 12 in which rs1 is given this size.
-fn recording(size: i32) -> Recording {
+pub(super) fn recording(size: i32) -> Recording {
     let set = with_patch(&owned_set(&web(), "1", "app:1", 10), &json!({"status": ready(10)}));
     RecordingBuilder::rolled_out(10)
         .user_step(1, "scale 12")
@@ -43,7 +43,7 @@ fn recording(size: i32) -> Recording {
         .end()
 }
 
-fn blessed() -> Timeline {
+pub(super) fn blessed() -> Timeline {
     let text = |text: &str| text.to_owned();
     Timeline::from_recording(&recording(12)).with_provenance(Provenance {
         name: text("upstream"),
@@ -55,7 +55,7 @@ fn blessed() -> Timeline {
     })
 }
 
-fn wrong() -> Judgement {
+pub(super) fn wrong() -> Judgement {
     judge(&recording(13), Some(&blessed()))
 }
 
@@ -114,11 +114,11 @@ fn failure_explains_broken_invariant() {
     assert_snapshot!(failure(&judge(&recording(20), None), &rerun(), false), @r#"
     NON-CONFORMANT  rolling/x  ours (rollout-controller 0.1.0) on control-plane (kube-apiserver v1.36.3)
 
-      step 1  scale 12
-      cases/rolling/x.yaml:5  |    - scale: 12
-
       invariant `surge` broken: web wants 20 pods in all, at most 15 allowed
       the invariant: all ReplicaSets together want at most replicas + maxSurge pods
+
+      step 1  scale 12
+      cases/rolling/x.yaml:5  |    - scale: 12
 
               rs1 10 -> 20
             ! surge: web wants 20 pods in all, at most 15 allowed

@@ -160,7 +160,7 @@ fn small_diff(case: &str, pair: &VersionPair, parting: &FirstDifference, paint: 
     if !matches!(parting.kind, DifferenceKind::Lines(_)) {
         out.push(format!("    {}", sanitize::line(&describe_change(parting))));
     }
-    out.push(format!("  {}, {}", paint.good(&format!("- {}", pair.older)), paint.bad(&format!("+ {}", pair.newer))));
+    out.push(format!("  {}, {}", paint.minus(&format!("- {}", pair.older)), paint.plus(&format!("+ {}", pair.newer))));
     match parting.differences {
         0 | 1 => {}
         2 => out.push("  one later step differs as well".to_owned()),

@@ -157,6 +157,19 @@ impl FindingKind {
     }
 }
 
+impl VerdictFinding {
+    /// Whether both are breaches of one invariant in one step.
+    #[must_use]
+    pub fn is_same_breach(&self, other: &Self) -> bool {
+        match (&self.kind, &other.kind) {
+            (FindingKind::Breach(one), FindingKind::Breach(two)) => {
+                self.place == other.place && one.invariant == two.invariant
+            }
+            _ => false,
+        }
+    }
+}
+
 impl Judgement {
     /// Sanitizes names and messages, which must not control a terminal or a CI job that shows them.
     /// The case's text stays as it is; code that shows a line of it sanitizes it.
@@ -216,6 +229,18 @@ impl Judgement {
     #[must_use]
     pub fn expected_timeline<'a>(&self, blessed: Option<&'a GoldenOutcomes>) -> Option<&'a Timeline> {
         blessed.map(|blessed| blessed.outcome(self.nearest.map_or(1, |nearest| nearest.number)))
+    }
+
+    /// The finding that heads a report: the first broken invariant, which says what a wrong
+    /// decision means for a user, or else the decisive finding. Of several breaches of an invariant
+    /// in one step, it is the last: it shows how far the step went.
+    #[must_use]
+    pub fn headline(&self) -> Option<&VerdictFinding> {
+        let decisive = self.decisive()?;
+        let is_breach = |finding: &&VerdictFinding| matches!(finding.kind, FindingKind::Breach(_));
+        let first = self.findings.iter().find(is_breach).filter(|_| self.verdict == Verdict::NonConformant);
+        let last = first.and_then(|first| self.findings.iter().rfind(|it| it.is_same_breach(first)));
+        Some(last.unwrap_or(decisive))
     }
 
     /// The finding that determined the verdict: the first that speaks against the party that the

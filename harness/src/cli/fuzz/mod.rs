@@ -29,7 +29,7 @@ use program_runner::{Assessment, ProgramRunner, SetupRunner, assess};
 use serde_json::Value;
 use triage::{confirm_on, repeat, shrink};
 
-use super::out::{colour, note, say};
+use super::out::{self, colour, note, say};
 use super::play_args::PlayArgs;
 use super::reporter::NotesReporter;
 use super::rerun_command::CommandLine;
@@ -243,7 +243,7 @@ impl Search<'_> {
         let writer = CaseWriter { typed: self.typed, specs: self.specs, out: &self.arguments.out };
         let path = writer.write(small, &format!("{}; {words}", self.origin()))?;
         let judgement = &small.differing.judgement;
-        say!("{}", report::failure(judgement, &writer.rerun(&path), colour()));
+        out::report(&format!("{}\n", report::failure(judgement, &writer.rerun(&path), colour())));
         say!("  {words}");
         Ok(path)
     }

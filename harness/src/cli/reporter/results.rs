@@ -8,7 +8,7 @@ use lockstep_support::outcome::RunOutcome;
 use lockstep_timeline::Timeline;
 use lockstep_verdict::{ComparisonBasis, Judgement, Verdict};
 
-use super::super::out::{colour, say};
+use super::super::out::{self, colour, say};
 use super::collector::{Collector, is_good};
 
 /// The style of the text output.
@@ -63,7 +63,7 @@ impl HumanReporter {
             let which = report::outcome(judgement).map_or_else(String::new, |which| format!(", {which}"));
             say!("{:15} {} on {}{which}{took}", judgement.verdict.name(), judgement.case, judgement.subject.name);
         } else {
-            say!("{}\n", report::failure(judgement, play.rerun, colour()));
+            out::report(&format!("{}\n\n", report::failure(judgement, play.rerun, colour())));
         }
     }
 
@@ -91,7 +91,7 @@ impl HumanReporter {
             HumanStyle::Compare { .. } => {
                 let all = self.compared.lock().unwrap_or_else(PoisonError::into_inner);
                 if !all.is_empty() {
-                    say!("{}", report::table(&all, colour()));
+                    out::report(&format!("{}\n", report::table(&all, colour())));
                     say!("{}", report::totals(&all, colour()));
                 }
             }
@@ -107,11 +107,11 @@ impl HumanReporter {
         let list = report::list_not_conformant(state.plays.iter().map(|it| &it.judgement), colour());
         // A list of one play would repeat its report.
         if !list.is_empty() && state.plays.len() + state.discarded > 1 {
-            say!("{list}");
+            out::report(&format!("{list}\n"));
         }
         let causes = report::common_causes(state.plays.iter().map(|it| &it.judgement));
         if !causes.is_empty() && !matches!(self.style, HumanStyle::Judge) {
-            say!("{causes}");
+            out::report(&format!("{causes}\n"));
         }
     }
 }
@@ -143,9 +143,7 @@ fn print_side_by_side(judgement: &Judgement, expected: &Timeline) {
 
 /// The width of the terminal, or a width for two timelines if it is unknown.
 fn width() -> usize {
-    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let terminal = || rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| usize::from(size.ws_col));
-    columns.or_else(terminal).filter(|columns| *columns > 0).unwrap_or(180)
+    out::terminal_width().unwrap_or(180)
 }
 
 /// Prints each judgement as one line of JSON.
@@ -178,7 +176,7 @@ impl Subscriber for FaultsReporter {
         match *event {
             RunEvent::FaultsTried(of) if self.json => say!("{}", report::faults_json(of)),
             RunEvent::FaultsTried(of) => {
-                say!("{}", report::faults(of, colour()));
+                out::report(&format!("{}\n", report::faults(of, colour())));
                 self.all.lock().unwrap_or_else(PoisonError::into_inner).push(of.into());
             }
             RunEvent::RunEnded { .. } => {
@@ -187,7 +185,7 @@ impl Subscriber for FaultsReporter {
                     say!("\n{}\n", report::faults_table(all.iter()));
                     let failed = report::list_failed_points(all.iter());
                     if !failed.is_empty() {
-                        say!("{failed}\n");
+                        out::report(&format!("{failed}\n\n"));
                     }
                 }
             }

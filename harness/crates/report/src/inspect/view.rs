@@ -269,7 +269,8 @@ fn beside(inspected: &Inspection, id: StepId, columns: usize) -> Panel {
     if expected == actual {
         return Panel::new("as the golden timeline says", wrapped_lines(&actual, columns));
     }
-    let (good, bad) = (Style::new().green(), Style::new().red());
+    // As in a diff of git.
+    let (minus, plus) = (Style::new().red(), Style::new().green());
     let mut all = Vec::new();
     let mut focus = None;
     for row in rows(&expected, &actual) {
@@ -278,11 +279,11 @@ fn beside(inspected: &Inspection, id: StepId, columns: usize) -> Panel {
         }
         match row {
             DiffRow::Same(line) => all.extend(wrapped(&format!("  {}", line.trim()), columns, Style::new())),
-            DiffRow::Expected(line) => all.extend(wrapped(&format!("- {}", line.trim()), columns, good)),
-            DiffRow::Actual(line) => all.extend(wrapped(&format!("+ {}", line.trim()), columns, bad)),
+            DiffRow::Expected(line) => all.extend(wrapped(&format!("- {}", line.trim()), columns, minus)),
+            DiffRow::Actual(line) => all.extend(wrapped(&format!("+ {}", line.trim()), columns, plus)),
             DiffRow::Changed(old, new) => {
-                all.extend(wrapped(&format!("- {}", old.trim()), columns, good));
-                all.extend(wrapped(&format!("+ {}", new.trim()), columns, bad));
+                all.extend(wrapped(&format!("- {}", old.trim()), columns, minus));
+                all.extend(wrapped(&format!("+ {}", new.trim()), columns, plus));
             }
         }
     }
