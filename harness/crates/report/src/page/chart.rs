@@ -7,6 +7,7 @@
 //! No plotting library is used: a step has only a few bars and lines, coloured by the style sheet
 //! of the page, and the page must not load anything.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use lockstep_case::Case;
@@ -14,10 +15,14 @@ use lockstep_support::sanitize::is_unprintable;
 use lockstep_timeline::{StepId, Timeline};
 use lockstep_verdict::series::{DeploymentSize, ReplicaSetSize, RolloutBounds, RolloutSeries, StepTotals, belongs_to};
 
+use crate::wrap::wrap_line;
+
 /// The least and the greatest width of a step, and the width of all steps if there are few.
-const NARROW: usize = 46;
+const NARROW: usize = 52;
 const WIDE: usize = 104;
 const ROOM: usize = 540;
+/// The width of a picture that a phone shows whole.
+const PHONE: usize = 340;
 /// The width of the names on the left.
 const GUTTER: usize = 62;
 /// The height of the lane of a Deployment and of a ReplicaSet, without the gap below.
@@ -26,7 +31,11 @@ const LOW: f64 = 58.0;
 const GAP: f64 = 22.0;
 /// The space for the mark above the lanes, and for the names of the steps below.
 const HEAD: f64 = 26.0;
-const FOOT: f64 = 40.0;
+const FOOT: f64 = 28.0;
+/// The height of a line of a label, the width of a letter of it, and the most lines.
+const LINE: f64 = 12.0;
+const LETTER: usize = 6;
+const MOST_LINES: usize = 6;
 
 /// The legend of colours and symbols.
 pub(super) const LEGEND: &str = "<p class=\"legend\"><span class=\"key total\"></span> pods wanted in all \
@@ -57,6 +66,10 @@ pub(super) struct ChartLayout {
     number: Option<usize>,
     /// The width of a step.
     wide: usize,
+    /// The labels of the steps.
+    labels: BTreeMap<StepId, StepLabel>,
+    /// The height below the lanes.
+    foot: f64,
 }
 
 impl ChartLayout {
@@ -69,8 +82,12 @@ impl ChartLayout {
         number: Option<usize>,
     ) -> Self {
         let wide = (ROOM / ids.len().max(1)).clamp(NARROW, WIDE);
+        let labels = labels(&ids, courses.clone(), wide);
+        let lines = labels.values().map(|label| label.row + label.lines.len()).max().unwrap_or(0);
+        let foot = FOOT + LINE * length(lines);
+        let none = Vec::new;
         let mut frame =
-            Self { wide, ids, deployments: Vec::new(), sets: Vec::new(), most: 1, widest: 1, wrong, number };
+            Self { wide, ids, deployments: none(), sets: none(), most: 1, widest: 1, wrong, number, labels, foot };
         for course in courses {
             for (names, known) in
                 [(course.deployments(), &mut frame.deployments), (course.replica_sets(), &mut frame.sets)]
@@ -112,20 +129,21 @@ impl ChartLayout {
         let (width, height) = self.size();
         // A picture that is slightly too wide shrinks; one that would be unreadable scrolls.
         let least = width * 3 / 4;
+        let wide = if least > PHONE { " wide" } else { "" };
         let _ = writeln!(
             out,
-            "<figure class=\"{side}\"><figcaption><b>{side}</b> {}</figcaption><div class=\"scroll\">\
+            "<figure class=\"{side}{wide}\"><figcaption><b>{side}</b> {}</figcaption><div class=\"scroll\">\
              <svg style=\"width:100%;max-width:{width}px;min-width:{least}px\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{side}: pods by step\">",
             escape(title)
         );
         self.drawing(out, course, timeline);
-        out.push_str("</svg></div></figure>\n");
+        out.push_str("</svg></div><p class=\"hint\">← → the picture scrolls sideways</p></figure>\n");
     }
 
     /// The width and the height of a picture.
     pub(super) fn size(&self) -> (usize, f64) {
-        let lanes = |number: usize, height: f64| f64::from(u32::try_from(number).unwrap_or(0)) * (height + GAP);
-        let height = HEAD + lanes(self.deployments.len(), TALL) + lanes(self.sets.len(), LOW) + FOOT;
+        let lanes = |count: usize, height: f64| length(count) * (height + GAP);
+        let height = HEAD + lanes(self.deployments.len(), TALL) + lanes(self.sets.len(), LOW) + self.foot;
         (GUTTER + self.wide * self.ids.len() + 10, height)
     }
 
@@ -154,7 +172,7 @@ impl ChartLayout {
     /// Write the names and marks of the steps, and the band of the wrong step.
     fn columns_of(&self, out: &mut String, timeline: &Timeline, height: f64) {
         let wide = self.wide;
-        let foot = height - FOOT;
+        let foot = height - self.foot;
         for (column, id) in self.ids.iter().enumerate() {
             let (x, middle) = (self.x(column), self.x(column) + wide / 2);
             if self.wrong == Some(*id) {
@@ -170,7 +188,8 @@ impl ChartLayout {
             };
             let (mark, class) = mark(&step.label, *id);
             if class == "user" && *id != StepId::GIVEN {
-                let _ = writeln!(out, "<line class=\"user\" x1=\"{x}\" y1=\"{HEAD}\" x2=\"{x}\" y2=\"{foot:.0}\"/>");
+                let end = height - 8.0;
+                let _ = writeln!(out, "<line class=\"user\" x1=\"{x}\" y1=\"{HEAD}\" x2=\"{x}\" y2=\"{end:.0}\"/>");
             }
             let name = if *id == StepId::GIVEN { "given".to_owned() } else { id.to_string().replace("step ", "") };
             let (open, close) = self.number.map_or_else(Default::default, |number| {
@@ -178,11 +197,16 @@ impl ChartLayout {
             });
             let _ = writeln!(
                 out,
-                "{open}<text class=\"step {class}\" x=\"{middle}\" y=\"{:.0}\">{mark} {name}</text>{close}<text class=\"label\" x=\"{middle}\" y=\"{:.0}\">{}</text>",
+                "{open}<text class=\"step {class}\" x=\"{middle}\" y=\"{:.0}\">{mark} {name}</text>{close}",
                 foot + 14.0,
-                foot + 28.0,
-                escape(&short(&step.label, *id, wide))
             );
+            let Some(label) = self.labels.get(id) else { continue };
+            for (row, line) in (label.row..).zip(&label.lines) {
+                let y = foot + 28.0 + LINE * length(row);
+                // The label of a user begins at the line of its step, and may be wider than that.
+                let (class, x) = if class == "user" { ("label user", x + 3) } else { ("label", middle) };
+                let _ = writeln!(out, "<text class=\"{class}\" x=\"{x}\" y=\"{y:.0}\">{}</text>", escape(line));
+            }
         }
     }
 
@@ -356,7 +380,7 @@ impl ChartLayout {
                 out,
                 "<rect class=\"hover\" x=\"{}\" y=\"{HEAD}\" width=\"{wide}\" height=\"{:.0}\"><title>{}</title></rect>",
                 self.x(column),
-                height - HEAD - FOOT,
+                height - HEAD - self.foot,
                 escape(&tooltip)
             );
         }
@@ -367,6 +391,11 @@ impl ChartLayout {
 #[expect(clippy::cast_precision_loss, reason = "numbers of pods are small")]
 fn fraction(part: i64, total: i64) -> f64 {
     part.max(0) as f64 / total.max(1) as f64
+}
+
+/// A small number as a length.
+fn length(count: usize) -> f64 {
+    f64::from(u32::try_from(count).unwrap_or(0))
 }
 
 /// The anchor of a step on the page.
@@ -385,9 +414,41 @@ fn mark(label: &str, id: StepId) -> (&'static str, &'static str) {
     }
 }
 
-/// A label that fits into a column.
-fn short(label: &str, id: StepId, wide: usize) -> String {
-    if id == StepId::GIVEN { String::new() } else { clip(label, wide * 10 / 58) }
+/// The label of a step below its name.
+#[derive(Debug)]
+struct StepLabel {
+    /// The row of its first line.
+    row: usize,
+    lines: Vec<String>,
+}
+
+/// The labels of the steps. That of a user has rows of its own, below the others, and the room up
+/// to the next step of a user; others have the room of their step.
+fn labels<'a>(
+    ids: &[StepId],
+    courses: impl Iterator<Item = &'a RolloutSeries> + Clone,
+    wide: usize,
+) -> BTreeMap<StepId, StepLabel> {
+    let label = |id: &StepId| courses.clone().find_map(|course| course.step(*id)).map_or("", |stop| &stop.label);
+    let is_user = |id: &StepId| mark(label(id), *id).1 == "user";
+    let lines = |text: &str, room: usize| {
+        let mut lines = wrap_line(text, room / LETTER + 1, 0);
+        if lines.len() > MOST_LINES {
+            lines.truncate(MOST_LINES - 1);
+            lines.push("…".to_owned());
+        }
+        lines
+    };
+    let mut all = BTreeMap::new();
+    for id in ids.iter().filter(|id| **id != StepId::GIVEN && !is_user(id)) {
+        all.insert(*id, StepLabel { row: 0, lines: lines(label(id), wide) });
+    }
+    let row = all.values().map(|label| label.lines.len()).max().unwrap_or(0);
+    for (column, id) in ids.iter().enumerate().filter(|(_, id)| **id != StepId::GIVEN && is_user(id)) {
+        let columns = 1 + ids[column + 1..].iter().take_while(|next| !is_user(next)).count();
+        all.insert(*id, StepLabel { row, lines: lines(label(id), columns * wide - LETTER) });
+    }
+    all
 }
 
 fn clip(text: &str, most: usize) -> String {

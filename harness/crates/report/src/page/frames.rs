@@ -112,7 +112,9 @@ fn status_text(moment: &Snapshot) -> String {
 #[cfg(test)]
 mod tests {
     use lockstep_recording::testing::{RecordingBuilder, event};
+    use rstest::rstest;
 
+    use super::super::index;
     use super::*;
 
     /// Encodes bytes whose number is not a multiple of three as Base64.
@@ -127,10 +129,12 @@ mod tests {
         bytes.chunks(3).map(group).collect()
     }
 
-    #[test]
-    fn policy_has_digest_of_script() {
-        let digest = ring::digest::digest(&ring::digest::SHA256, SCRIPT.as_bytes());
-        assert_eq!(DIGEST, format!("sha256-{}", base64(digest.as_ref())));
+    #[rstest]
+    #[case::slider(SCRIPT, DIGEST)]
+    #[case::filter(index::SCRIPT, index::DIGEST)]
+    fn policy_has_digest_of_script(#[case] script: &str, #[case] expected: &str) {
+        let digest = ring::digest::digest(&ring::digest::SHA256, script.as_bytes());
+        assert_eq!(expected, format!("sha256-{}", base64(digest.as_ref())));
     }
 
     #[test]

@@ -2,16 +2,18 @@
 //! line.
 //!
 //! The page is one self-contained file. Its policy forbids network access and every script except
-//! the slider's, which it allows by digest. It is light or dark like the reader's system. All text
-//! from cases, subjects and clusters is escaped.
+//! the slider's and the filter's, which it allows by digest. It is light or dark like the reader's
+//! system. All text from cases, subjects and clusters is escaped.
 //!
 //! * `chart` draws a timeline, with a lane for each Deployment and ReplicaSet, in the page or as a
 //!   picture of its own.
+//! * `index` lists the cases by what went wrong, with a filter.
 //! * `frames` writes a slider through the frames of a recording.
 //! * `steps` writes both timelines side by side, line by line.
 
 mod chart;
 mod frames;
+mod index;
 mod steps;
 
 use std::collections::BTreeSet;
@@ -21,14 +23,13 @@ use std::time::Duration;
 pub(crate) use chart::escape;
 pub use chart::picture;
 use lockstep_case::Case;
-use lockstep_support::outcome::RunOutcome;
 use lockstep_support::sanitize;
 use lockstep_timeline::{StepId, Timeline};
 use lockstep_verdict::series::{RecordingTrace, RolloutSeries};
-use lockstep_verdict::{ComparisonBasis, FindingKind, Judgement, TimelineLocation};
+use lockstep_verdict::{ComparisonBasis, FindingKind, Judgement, TimelineLocation, VerdictFinding};
 
 use super::diagnosis::diagnosis;
-use super::failure::{RerunCommands, brief, cluster, outcome, sentence};
+use super::failure::{RerunCommands, brief, cluster, first_difference, outcome, sentence};
 
 /// A judged play on the page.
 #[derive(Debug, Clone, Copy)]
@@ -45,33 +46,54 @@ pub struct CaseSection<'a> {
     pub frames: Option<&'a RecordingTrace>,
 }
 
-/// The most cases for which conformant ones are expanded.
+/// The most cases that are all expanded. Of more, the first of each cause is.
 const MOST_OPEN: usize = 3;
+/// The most causes of which one is expanded.
+const MOST_CAUSES: usize = 6;
 /// The most steps for which the two pictures are side by side.
 const MOST_BESIDE: usize = 13;
 
 /// The page of these plays.
 #[must_use]
 pub fn page(title: &str, sheets: &[CaseSection<'_>]) -> String {
-    let mut body =
-        format!("<header class=\"top\"><h1>{}</h1><p>{}</p></header>\n<main>\n", escape(title), counts(sheets));
+    let judgements: Vec<&Judgement> = sheets.iter().map(|sheet| sheet.judgement).collect();
+    let mut body = format!(
+        "<header class=\"top\"><h1>{}</h1><p>{}</p></header>\n<main>\n",
+        escape(title),
+        index::counts(&judgements)
+    );
+    let causes = index::causes(&judgements);
     if sheets.len() > 1 {
-        index(&mut body, sheets);
+        index::index(&mut body, &judgements, &causes);
     }
-    for (number, sheet) in sheets.iter().enumerate() {
-        section(&mut body, number, sheet, sheets.len() <= MOST_OPEN);
+    for (at, cause) in causes.iter().enumerate() {
+        for (place, number) in cause.plays.iter().enumerate() {
+            let is_first = place == 0 && at < MOST_CAUSES && !cause.is_conformant;
+            section(&mut body, *number, &sheets[*number], sheets.len() <= MOST_OPEN || is_first);
+        }
     }
-    document(title, &(body + "</main>\n"), sheets.iter().any(|sheet| sheet.frames.is_some()))
+    let scripts = Scripts { frames: sheets.iter().any(|sheet| sheet.frames.is_some()), filter: sheets.len() > 1 };
+    document(title, &(body + "</main>\n"), scripts)
 }
 
-/// The complete file with this body, and with the slider's script if it has a slider.
-fn document(title: &str, body: &str, slides: bool) -> String {
-    let (allowed, style, script) = if slides {
-        let script = format!("<script>{}</script>\n", frames::SCRIPT);
-        (format!("; script-src '{}'", frames::DIGEST), include_str!("frames.css"), script)
-    } else {
-        (String::new(), "", String::new())
-    };
+/// The scripts that a page needs.
+#[derive(Debug, Clone, Copy)]
+struct Scripts {
+    /// The slider's.
+    frames: bool,
+    /// The filter's.
+    filter: bool,
+}
+
+/// The complete file with this body, and with its scripts.
+fn document(title: &str, body: &str, scripts: Scripts) -> String {
+    let all = [(scripts.filter, index::SCRIPT, index::DIGEST), (scripts.frames, frames::SCRIPT, frames::DIGEST)];
+    let (mut allowed, mut script) = (String::new(), String::new());
+    for (_, text, digest) in all.into_iter().filter(|(is_needed, ..)| *is_needed) {
+        let _ = write!(allowed, "{} '{digest}'", if allowed.is_empty() { "; script-src" } else { "" });
+        let _ = writeln!(script, "<script>{text}</script>");
+    }
+    let style = if scripts.frames { include_str!("frames.css") } else { "" };
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
@@ -86,70 +108,27 @@ fn document(title: &str, body: &str, slides: bool) -> String {
     )
 }
 
-/// The number of plays of each outcome.
-fn counts(sheets: &[CaseSection<'_>]) -> String {
-    let mut words: Vec<(&str, &str, usize)> = Vec::new();
-    for sheet in sheets {
-        let (word, class) = word(sheet.judgement);
-        match words.iter_mut().find(|(known, ..)| *known == word) {
-            Some((.., count)) => *count += 1,
-            None => words.push((word, class, 1)),
-        }
-    }
-    words.sort();
-    words.iter().map(|(word, class, count)| format!("<span class=\"badge {class}\">{count} {word}</span> ")).collect()
-}
-
-/// The name and the style class of an outcome.
-fn word(judgement: &Judgement) -> (&'static str, &'static str) {
-    match (judgement.outcome(), &judgement.basis) {
-        (RunOutcome::Conformant, _) => ("conformant", "good"),
-        (RunOutcome::NonConformant, _) => ("non-conformant", "bad"),
-        (RunOutcome::Unblessed, ComparisonBasis::Changed(_)) => ("changed", "doubtful"),
-        (RunOutcome::Unblessed, _) => ("unblessed", "doubtful"),
-        _ => ("inconclusive", "doubtful"),
-    }
-}
-
-fn index(out: &mut String, sheets: &[CaseSection<'_>]) {
-    out.push_str("<nav><table><thead><tr><th>case<th>subject<th>outcome<th>first wrong step</thead><tbody>\n");
-    let mut order: Vec<(usize, &CaseSection<'_>)> = sheets.iter().enumerate().collect();
-    order.sort_by_key(|(number, sheet)| (sheet.judgement.outcome() == RunOutcome::Conformant, *number));
-    for (number, sheet) in order {
-        let judgement = sheet.judgement;
-        let (word, class) = word(judgement);
-        let first = judgement.decisive().map_or_else(String::new, brief);
-        let _ = writeln!(
-            out,
-            "<tr><td><a href=\"#case{number}\">{}</a><td>{}<td><span class=\"badge {class}\">{word}</span><td>{}",
-            escape(&judgement.case),
-            escape(&judgement.subject.name),
-            escape(&first)
-        );
-    }
-    out.push_str("</tbody></table></nav>\n");
-}
-
 /// Write the section of one case.
 fn section(out: &mut String, number: usize, sheet: &CaseSection<'_>, open: bool) {
     let judgement = sheet.judgement;
-    let (word, class) = word(judgement);
-    let open = if open || judgement.outcome() != RunOutcome::Conformant { " open" } else { "" };
+    let (word, class) = index::word(judgement);
+    let open = if open { " open" } else { "" };
+    // A browser opens the details around the target of a link, if it is below their summary.
     let _ = writeln!(
         out,
-        "<section id=\"case{number}\" class=\"{class}\"><details{open}><summary><h2>{}</h2><span class=\"badge {class}\">{word}</span></summary>",
+        "<section class=\"{class}\"><details{open}><summary><h2>{}</h2><span class=\"badge {class}\">{word}</span></summary><a id=\"case{number}\"></a>",
         escape(&judgement.case)
     );
     let case = &judgement.definition;
     let _ = writeln!(out, "<p class=\"lead\">{}</p>", escape(&case.description));
-    callout(out, judgement);
+    callout(out, number, judgement);
     facts(out, sheet);
     let wrong = wrong_step(judgement);
     pictures(out, number, sheet, case, wrong);
     if let Some(all) = sheet.frames {
         frames::slider(out, all, wrong);
     }
-    steps::lines(out, number, sheet.expected, &judgement.timeline, wrong);
+    steps::lines(out, number, Some(case), (sheet.expected, &judgement.timeline), wrong);
     source(out, judgement);
     out.push_str("</details></section>\n");
 }
@@ -162,35 +141,56 @@ fn wrong_step(judgement: &Judgement) -> Option<StepId> {
     }
 }
 
-/// Write the decisive finding.
-fn callout(out: &mut String, judgement: &Judgement) {
-    let Some(finding) = judgement.decisive() else { return };
-    let (_, class) = word(judgement);
+/// Write the finding that heads the report, and the first difference.
+fn callout(out: &mut String, number: usize, judgement: &Judgement) {
+    let Some(finding) = judgement.headline() else { return };
+    let (_, class) = index::word(judgement);
+    let _ = writeln!(out, "<div class=\"callout {class}\"><p class=\"what\">{}</p>", escape(&sentence(&finding.kind)));
+    if let FindingKind::Breach(breach) = &finding.kind {
+        let _ = writeln!(out, "<p class=\"faint\">the invariant: {}</p>", escape(breach.invariant.description()));
+    }
     let line = finding.line.map_or_else(String::new, |line| format!(" · {}:{line}", judgement.path));
     let _ = writeln!(
         out,
-        "<div class=\"callout {class}\"><p><b>{}</b> {}<span class=\"faint\">{}</span></p>",
-        escape(&finding.place.to_string()),
+        "<p><b>{}</b> {}<span class=\"faint\">{}</span></p>",
+        step_link(number, finding),
         escape(&finding.label),
         escape(&line)
     );
     if let Some(text) = finding.line.and_then(|line| judgement.definition.source.lines().nth(line - 1)) {
         let _ = writeln!(out, "<pre>{}</pre>", escape(&sanitize::shorten(text.trim())));
     }
-    let _ = writeln!(out, "<p>{}</p>", escape(&sentence(&finding.kind)));
-    if let FindingKind::Breach(breach) = &finding.kind {
-        let _ = writeln!(out, "<p class=\"faint\">the invariant: {}</p>", escape(breach.invariant.description()));
+    let difference = first_difference(judgement).filter(|it| *it != finding);
+    if let Some(it) = difference {
+        let what = escape(&sentence(&it.kind));
+        let _ = writeln!(out, "<p>the first difference: <b>{}</b> {what}</p>", step_link(number, it));
     }
     let lines = diagnosis(judgement).join("\n");
     if !lines.is_empty() {
         let _ = writeln!(out, "<pre>{}</pre>", escape(lines.trim_matches('\n')));
     }
-    let others: Vec<_> = judgement.findings.iter().filter(|it| *it != finding).collect();
+    let others: Vec<_> = {
+        let is_shown = |it: &&VerdictFinding| *it == finding || Some(*it) == difference || it.is_same_breach(finding);
+        judgement.findings.iter().filter(|it| !is_shown(it)).collect()
+    };
     if !others.is_empty() {
         let items: String = others.iter().map(|it| format!("<li>{}</li>", escape(&brief(it)))).collect();
-        let _ = writeln!(out, "<details><summary>{} more finding(s)</summary><ul>{items}</ul></details>", others.len());
+        let _ = writeln!(
+            out,
+            "<details><summary>{} more finding{}</summary><ul>{items}</ul></details>",
+            others.len(),
+            if others.len() == 1 { "" } else { "s" }
+        );
     }
     out.push_str("</div>\n");
+}
+
+/// The place of a finding, as a link to the lines of its step.
+fn step_link(number: usize, finding: &VerdictFinding) -> String {
+    match finding.place {
+        TimelineLocation::Step(id) => format!("<a href=\"#case{number}-{}\">{id}</a>", chart::anchor(id)),
+        TimelineLocation::Events => escape(&finding.place.to_string()),
+    }
 }
 
 /// Write subject, cluster, cost and rerun command.
@@ -262,7 +262,7 @@ fn expected_by(judgement: &Judgement) -> String {
 
 /// Write the case file, with the line of the wrong step marked.
 fn source(out: &mut String, judgement: &Judgement) {
-    let wrong = judgement.decisive().and_then(|finding| finding.line);
+    let wrong = judgement.headline().and_then(|finding| finding.line);
     let _ = write!(out, "<details class=\"source\"><summary>{}</summary><ol>", escape(&judgement.path));
     for (number, line) in (1..).zip(judgement.definition.source.lines()) {
         let class = if Some(number) == wrong { " class=\"wrong\"" } else { "" };
@@ -281,8 +281,9 @@ pub fn recording_page(title: &str, facts: &[(&str, String)], timeline: &Timeline
     }
     body.push_str("</dl>\n");
     frames::slider(&mut body, frames, None);
-    steps::lines(&mut body, 0, None, timeline, None);
-    document(title, &(body + "</section>\n</main>\n"), true)
+    steps::lines(&mut body, 0, None, (None, timeline), None);
+    let scripts = Scripts { frames: true, filter: false };
+    document(title, &(body + "</section>\n</main>\n"), scripts)
 }
 
 #[cfg(test)]
@@ -342,6 +343,34 @@ mod tests {
     }
 
     #[test]
+    fn broken_invariant_heads_case_with_reasons_and_first_difference() {
+        let page = render(&recording(20));
+        let what = "<p class=\"what\">invariant `surge` broken: web wants 20 pods in all, at most 15 allowed</p>";
+        assert!(page.contains(what), "{page}");
+        assert!(
+            page.contains("the first difference: <b><a href=\"#case0-step1-0\">step 1</a></b> rs1 10 -&gt; 20"),
+            "{page}"
+        );
+        assert!(page.contains("why upstream does so") && page.contains("<li>rs1 grows from 10 to 12"), "{page}");
+    }
+
+    /// The first ReplicaSets grow in step 1; the label of step 2 is longer than a step is wide.
+    #[test]
+    fn labels_of_users_are_whole() {
+        let mut builder = RecordingBuilder::rolled_out(2);
+        for index in 1..12 {
+            builder = builder.user_step(index, "set image=registry.example.com/app:2").settled();
+        }
+        let timeline = Timeline::from_recording(&builder.end());
+        let case = lockstep_verdict::testing::case_of(&recording(12));
+        let picture = super::picture(&case, &timeline);
+        let words =
+            |line: &str| line.split('>').nth(1).and_then(|text| text.split('<').next()).unwrap_or("").to_owned();
+        let label: String = picture.lines().filter(|line| line.contains("class=\"label user\"")).map(words).collect();
+        assert_eq!(label, "setimage=registry.example.com/app:2".repeat(11));
+    }
+
+    #[test]
     fn hostile_texts_are_escaped() {
         let evil = "</title><script>alert(1)</script>\"'<img src=x onerror=1>";
         let mut recording = recording(13);
@@ -361,7 +390,10 @@ mod tests {
         let rerun = rerun(evil);
         let sheet =
             CaseSection { judgement: &judgement, expected: Some(&expected), rerun: &rerun, took: None, frames: None };
+        let filter = format!("<script>{}</script>\n", super::index::SCRIPT);
         let without = page(evil, &[sheet, sheet]);
+        assert!(without.ends_with(&format!("{filter}</body>\n</html>\n")));
+        let without = without.replace(&filter, "");
         assert!(!without.contains("<script") && !without.contains("<img") && !without.contains("<b>bold"), "{without}");
         assert!(without.matches("&lt;script&gt;").count() > 10);
 
@@ -372,18 +404,24 @@ mod tests {
         for with in
             [page(evil, &[sheet, sheet]), super::recording_page(evil, &[(evil, evil.to_owned())], &expected, &frames)]
         {
+            let with = with.replace(&filter, "");
             assert!(with.contains("<pre hidden>set\tweb/rs1") && !with.contains("<img"), "{with}");
             assert_eq!(with.matches("<script").count(), 1, "{with}");
             assert!(with.ends_with(&format!("<script>{}</script>\n</body>\n</html>\n", super::frames::SCRIPT)));
-            assert!(with.contains(&format!("script-src '{}'", super::frames::DIGEST)));
+            let policy = with.lines().find(|line| line.contains("Content-Security-Policy")).unwrap_or_default();
+            assert!(
+                policy.contains("; script-src 'sha256-") && policy.contains(&format!(" '{}'\"", super::frames::DIGEST))
+            );
         }
     }
 
-    /// The script fetches nothing, and writes no HTML from its input.
+    /// The scripts fetch nothing, and write no HTML from their input.
     #[test]
-    fn slider_script_loads_nothing() {
+    fn scripts_load_nothing() {
         for word in ["http", "fetch", "import", "src", "innerHTML", "eval", "Function", "document.write", "</"] {
-            assert!(!super::frames::SCRIPT.contains(word), "the script has `{word}`");
+            for script in [super::frames::SCRIPT, super::index::SCRIPT] {
+                assert!(!script.contains(word), "the script has `{word}`");
+            }
         }
     }
 }

@@ -4,20 +4,26 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use lockstep_case::Case;
 use lockstep_timeline::{DecisionAction, StepId, Timeline, TimelineLine, TimelineStep, fold};
+use lockstep_verdict::series::RolloutSeries;
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
 use super::chart::{anchor, escape};
+use crate::explanation::StepReasons;
 use crate::rows::{CommonRuns, DiffRow, rows};
 
-/// Write the block of one case. Without an expected timeline it has one column.
+/// Write the block of one case. Without an expected timeline it has one column; with a case, each
+/// step says why upstream decides so, or why the subject does.
 pub(super) fn lines(
     out: &mut String,
     number: usize,
-    expected: Option<&Timeline>,
-    actual: &Timeline,
+    case: Option<&Case>,
+    (expected, actual): (Option<&Timeline>, &Timeline),
     wrong: Option<StepId>,
 ) {
+    let explained = expected.unwrap_or(actual);
+    let series = case.map(|case| RolloutSeries::of(explained, case));
     out.push_str("<div class=\"steps\"><h3>step by step</h3>\n");
     let all = expected.iter().flat_map(|timeline| &timeline.steps).chain(&actual.steps);
     let ids: BTreeSet<StepId> = all.map(|step| step.id).collect();
@@ -27,10 +33,10 @@ pub(super) fn lines(
         if let Some(run) = common.at(id).filter(|run| run.iter().all(|step| wrong != Some(step.id))) {
             let rest: Vec<TimelineLine> =
                 run.last().into_iter().flat_map(TimelineStep::lines).filter(|line| line.state().is_some()).collect();
+            let _ = writeln!(out, "<details><summary><b>{}</b></summary>", escape(&fold::heading(run)));
             for step in run {
                 let _ = write!(out, "<a id=\"case{number}-{}\"></a>", anchor(step.id));
             }
-            let _ = writeln!(out, "<details><summary><b>{}</b></summary>", escape(&fold::heading(run)));
             table(out, expected.is_some(), &rest, &rest);
             out.push_str("</details>\n");
             ids.by_ref().nth(run.len() - 2);
@@ -49,12 +55,15 @@ pub(super) fn lines(
         let open = if is_wrong { " open" } else { "" };
         let _ = writeln!(
             out,
-            "<details id=\"case{number}-{}\"{class}{open}><summary><b>{}</b> <span class=\"faint\">{}</span> {word}</summary>",
-            anchor(id),
+            "<details{class}{open}><summary><b>{}</b> <span class=\"faint\">{}</span> {word}</summary><a id=\"case{number}-{}\"></a>",
             escape(&heading),
-            escape(&decisions_summary(right.or(left)))
+            escape(&decisions_summary(right.or(left))),
+            anchor(id)
         );
         table(out, expected.is_some(), &text(left), &text(right));
+        if let Some(series) = &series {
+            why(out, if expected.is_some() { "why upstream does so" } else { "why" }, explained, series, id);
+        }
         out.push_str("</details>\n");
     }
     let events = |timeline: Option<&Timeline>| timeline.map(|timeline| timeline.events.lines()).unwrap_or_default();
@@ -64,6 +73,23 @@ pub(super) fn lines(
     let _ = writeln!(out, "<details><summary><b>events</b> {word}</summary>");
     table(out, expected.is_some(), &left, &right);
     out.push_str("</details></div>\n");
+}
+
+/// Write the reasons for the decisions of a step.
+fn why(out: &mut String, title: &str, timeline: &Timeline, series: &RolloutSeries, id: StepId) {
+    let Some(at) = series.steps.iter().position(|stop| stop.id == id) else { return };
+    let (Some(step), stop) = (timeline.step(id), &series.steps[at]) else { return };
+    let before = at.checked_sub(1).map(|at| &series.steps[at]);
+    let StepReasons { facts, decisions, idle } = StepReasons::of(step, before, stop);
+    let _ = write!(out, "<div class=\"why\"><b>{title}</b><ul>");
+    for text in facts.iter().chain(&idle) {
+        let _ = write!(out, "<li>{}</li>", escape(text));
+    }
+    for (decision, reason) in &decisions {
+        let reason = reason.as_ref().map_or_else(String::new, |reason| format!(": {}", escape(reason)));
+        let _ = write!(out, "<li>{}<span class=\"faint\">{reason}</span></li>", escape(decision));
+    }
+    out.push_str("</ul></div>\n");
 }
 
 /// A summary of the decisions of a step.
@@ -79,7 +105,7 @@ fn decisions_summary(step: Option<&TimelineStep>) -> String {
 fn table(out: &mut String, has_expected: bool, expected: &[TimelineLine], actual: &[TimelineLine]) {
     out.push_str("<table>");
     if has_expected {
-        out.push_str("<thead><tr><th>expected<th>happened</thead>");
+        out.push_str("<thead><tr><th>− expected<th>+ happened</thead>");
     }
     out.push_str("<tbody>");
     if !has_expected {
@@ -89,7 +115,7 @@ fn table(out: &mut String, has_expected: bool, expected: &[TimelineLine], actual
     } else {
         for it in rows(expected, actual) {
             match it {
-                DiffRow::Same(line) => row(out, &[("", cell(&line)), ("", cell(&line))]),
+                DiffRow::Same(line) => row(out, &[("same", cell(&line)), ("again", cell(&line))]),
                 DiffRow::Expected(line) => row(out, &[("minus", cell(&line)), ("gap", String::new())]),
                 DiffRow::Actual(line) => row(out, &[("gap", String::new()), ("plus", cell(&line))]),
                 DiffRow::Changed(old, new) => {
