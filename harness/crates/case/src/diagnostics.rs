@@ -1,6 +1,7 @@
 //! Collects the problems of a case file and renders each with file, line, column, the line itself
 //! and a caret; and finds the known word that is nearest to a misspelt one, for "did you mean".
 
+use std::collections::BTreeSet;
 use std::fmt::{Display, Formatter};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -18,8 +19,13 @@ pub enum CaseError {
     #[error("{}", .0.render(false))]
     Invalid(Diagnostics),
     /// The path does not exist.
-    #[error("{} does not exist; name a case file or a folder of them", .0.display())]
-    Missing(PathBuf),
+    #[error("{} does not exist; {remedy}", path.display())]
+    Missing {
+        /// The path.
+        path: PathBuf,
+        /// What to type instead.
+        remedy: String,
+    },
     /// The path is a symbolic link to something that does not exist.
     #[error("{} is a symbolic link to something that does not exist; fix the link, or name a case file", .0.display())]
     DanglingLink(PathBuf),
@@ -146,6 +152,11 @@ impl DiagnosticCollector {
     /// Converts the collected problems to an error, in the order of the file.
     pub(super) fn into_error(mut self, path: &str, source: &str) -> CaseError {
         self.all.sort_by_key(|finding| finding.span.start);
+        // The fields of a mapping are listed once in a file.
+        let mut listed = BTreeSet::new();
+        for finding in &mut self.all {
+            finding.help.take_if(|help| help.contains(FIELD_LIST) && !listed.insert(help.clone()));
+        }
         let (_, redaction) = secret::redact(source);
         for finding in &mut self.all {
             for text in [&mut finding.message, &mut finding.hint].into_iter().chain(&mut finding.help) {
@@ -232,6 +243,9 @@ fn paths(paths: &[PathBuf]) -> String {
     let all: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
     if all.is_empty() { "no path at all".to_owned() } else { all.join(", ") }
 }
+
+/// A part of each line of help that lists the fields of a mapping.
+pub(super) const FIELD_LIST: &str = "fields of ";
 
 /// Returns the nearest word if it is near enough for a typo: a third of its letters differ at most,
 /// or only their case. Otherwise returns the only word that begins with the misspelt one, such as

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use lockstep_recording::controllers::Controller;
 use lockstep_support::collection;
 
-use super::diagnostics::CaseError;
+use super::diagnostics::{CaseError, nearest};
 use super::file::{LARGEST, parse_bytes};
 use super::model::{Case, RestartProfile};
 use super::restart::file_and_profile;
@@ -18,13 +18,14 @@ pub const EXTENSIONS: [&str; 2] = ["yaml", "yml"];
 
 /// Finds the case files below the paths: files as they are, folders with every `*.yaml` and `*.yml`
 /// below them, symbolic links followed; sorted and without duplicates. `FILE@PROFILE`, which names
-/// one case of a file, stays as it is.
+/// one case of a file, stays as it is. Names are accepted as paths, see [`locate`].
 ///
 /// # Errors
 /// A path does not exist, a folder cannot be read, or there is no case.
 pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CaseError> {
     let mut found = Vec::new();
     for path in paths {
+        let path = &locate(path);
         let (file, profile) = file_and_profile(path);
         match collection::below(&file) {
             Some(_) if profile.is_some() => {
@@ -76,6 +77,54 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CaseError> {
     if found.is_empty() { Err(CaseError::NoneFound(paths.to_vec())) } else { Ok(found) }
 }
 
+/// The path that a user means who types the name of a case or of an area, as reports print them:
+/// `rolling/rollover` is `cases/rolling/rollover.yaml`, and `own/first` is `own/first.yaml`. A path
+/// that exists, and one that is nothing else, stays as it is.
+pub fn locate(path: &Path) -> PathBuf {
+    let (file, profile) = file_and_profile(path);
+    if exists(&file) || !is_plain(&file) {
+        return path.to_owned();
+    }
+    let below = Path::new(collection::FOLDER).join(&file);
+    let files = [&file, &below]
+        .into_iter()
+        .flat_map(|base| EXTENSIONS.map(|extension| PathBuf::from(format!("{}.{extension}", base.display()))));
+    match files.into_iter().chain([below.clone()]).find(|candidate| exists(candidate)) {
+        Some(found) => match profile {
+            Some(profile) => PathBuf::from(format!("{}@{profile}", found.display())),
+            None => found,
+        },
+        None => path.to_owned(),
+    }
+}
+
+/// Whether the path is on disk, also as a dangling link, or embedded.
+fn exists(path: &Path) -> bool {
+    collection::is_embedded(path) || path.symlink_metadata().is_ok()
+}
+
+/// Whether the path could be a name: relative, and only downwards.
+fn is_plain(path: &Path) -> bool {
+    path.components().all(|part| matches!(part, std::path::Component::Normal(_)))
+}
+
+/// What to type instead of a path that does not exist: the nearest case or area of the collection.
+fn suggestion(path: &Path) -> String {
+    let meant = path.strip_prefix(collection::FOLDER).unwrap_or(path).with_extension("");
+    let meant = meant.display().to_string();
+    let known = find(&[PathBuf::from(collection::FOLDER)]).unwrap_or_default();
+    let mut names: BTreeSet<String> = known.iter().map(|file| case_name(file)).collect();
+    let areas: Vec<String> = names.iter().filter_map(|name| Some(name.split_once('/')?.0.to_owned())).collect();
+    names.extend(areas);
+    // A name within an area is often typed alone.
+    let in_area = names.iter().find(|name| name.rsplit('/').next() == Some(&meant)).cloned();
+    let near = in_area.or_else(|| nearest(&meant, names.iter().map(String::as_str)).map(str::to_owned));
+    match near {
+        Some(name) => format!("did you mean {name}?"),
+        None => "name a case, a case file or a folder of them; `lockstep list` shows the cases".to_owned(),
+    }
+}
+
 /// The file of a path, and its profile if it names one.
 fn identity(path: &Path) -> (PathBuf, Option<RestartProfile>) {
     let (file, profile) = file_and_profile(path);
@@ -102,7 +151,7 @@ fn path_error(path: &Path, source: io::Error) -> CaseError {
     }
     match source.kind() {
         io::ErrorKind::NotFound if path.is_symlink() => CaseError::DanglingLink(path),
-        io::ErrorKind::NotFound => CaseError::Missing(path),
+        io::ErrorKind::NotFound => CaseError::Missing { remedy: suggestion(&path), path },
         _ => CaseError::Io { path, source },
     }
 }

@@ -54,7 +54,7 @@ pub use collection_size::CollectionSize;
 pub use diagnostics::{CaseError, Diagnostics};
 pub use estimate::{Cost, cost};
 pub use file::{parse, parse_bytes, parse_recorded};
-pub use find::{EXTENSIONS, check_unique_names, find, load, load_one};
+pub use find::{EXTENSIONS, check_unique_names, find, load, load_one, locate};
 use lockstep_support::yaml;
 pub use model::{Case, RestartOptions, RestartProfile, RestartWebhook};
 pub use read::LONGEST_NAME;

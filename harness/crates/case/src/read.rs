@@ -27,9 +27,16 @@ impl<'n> MappingFields<'n> {
             report.help(format!("its fields are {}", join_quoted(fields)));
             return None;
         };
-        for (key, _) in map {
-            if !fields.contains(&key.as_key().as_str()) {
-                report_unknown_field(key, noun, fields, report);
+        let mut empty = None;
+        for (key, value) in map {
+            let name = key.as_key();
+            match (fields.contains(&name.as_str()), &empty) {
+                (true, _) => empty = matches!(value.kind, YamlKind::Null).then_some(name),
+                (false, Some(parent)) if name.chars().all(|letter| letter.is_ascii_alphanumeric()) => {
+                    let hint = format!("indent it further, if it belongs to `{parent}`");
+                    report.add(key, format!("unknown field `{name}`"), hint);
+                }
+                (false, _) => report_unknown_field(key, noun, fields, report),
             }
         }
         Some(Self { map })
@@ -47,7 +54,8 @@ impl<'n> MappingFields<'n> {
 
     /// Whether there is a field that was probably meant to be this one.
     pub(super) fn is_misspelt(&self, key: &str) -> bool {
-        let meant = |name: &str| nearest(name, [key]).is_some() || RENAMED.contains(&(name, key));
+        let meant =
+            |name: &str| nearest(name, [key]).is_some() || RENAMED.iter().chain(&SYNONYMS).any(|it| *it == (name, key));
         self.entry(key).is_none() && self.map.iter().any(|(name, _)| meant(&name.as_key()))
     }
 
@@ -74,6 +82,27 @@ fn not_a_mapping(node: &YamlNode, fields: &[&str]) -> String {
 /// Fields of older case files, and their current names.
 const RENAMED: [(&str, &str); 1] = [("edges", "steps")];
 
+/// Words of other tools, and what a case calls it.
+const SYNONYMS: [(&str, &str); 17] = [
+    ("wait", "advance"),
+    ("sleep", "advance"),
+    ("rollback", "undo"),
+    ("revert", "undo"),
+    ("setImage", "set"),
+    ("image", "set"),
+    ("resize", "scale"),
+    ("replicas", "scale"),
+    ("create", "apply"),
+    ("remove", "delete"),
+    ("unpause", "resume"),
+    ("setup", "given"),
+    ("actions", "steps"),
+    ("assert", "rules"),
+    ("name", "description"),
+    ("count", "replicas"),
+    ("scale", "replicas"),
+];
+
 /// The top-level fields of a manifest.
 const MANIFEST_FIELDS: [&str; 4] = ["apiVersion", "kind", "metadata", "spec"];
 
@@ -94,8 +123,10 @@ pub(super) fn report_unknown_field(key: &YamlNode, noun: &str, fields: &[&str], 
         return;
     }
     let renamed = RENAMED.iter().find(|(old, new)| *old == name && fields.contains(new));
+    let synonym = SYNONYMS.iter().find(|(other, word)| *other == name && fields.contains(word));
     let hint = match did_you_mean(&name, fields.iter().copied()) {
         _ if let Some((_, new)) = renamed => format!("it is called `{new}` now"),
+        _ if let Some((_, word)) = synonym => format!("a case calls it `{word}`"),
         Some(hint) => hint,
         None if MANIFEST_FIELDS.contains(&name.as_str()) => "whole manifests go under `apply`".to_owned(),
         None => format!("{noun} has no such field"),

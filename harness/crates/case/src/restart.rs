@@ -362,7 +362,7 @@ mod tests {
         assert_eq!(names(&["both.yaml@xing", "both.yaml"]).unwrap(), ["both@safe", "both@xing"]);
         assert_eq!(names(&["one.yaml@xing"]).unwrap(), ["one"]);
         assert!(matches!(names(&["one.yaml@safe"]), Err(CaseError::NoProfile { .. })));
-        assert!(matches!(names(&["both.yaml@other"]), Err(CaseError::Missing(_))));
+        assert!(matches!(names(&["both.yaml@other"]), Err(CaseError::Missing { .. })));
         assert!(matches!(load_one(&path("both.yaml")), Err(CaseError::SeveralCases { .. })));
     }
 }

@@ -30,6 +30,9 @@ pub fn explanation(case: &Case, timeline: ExplainedTimeline<'_>, pins: &[Require
     let paint = Paint::new(colour);
     let mut out = format!("{}\n{}\n", paint.strong(&case.name), case.description);
     let from = match timeline {
+        ExplainedTimeline::Missing if !case.expectation.is_blessed() => {
+            "its rules decide, not a timeline; this is what the case says".to_owned()
+        }
         ExplainedTimeline::Missing => "no timeline is blessed yet; this is what the case says".to_owned(),
         ExplainedTimeline::Live(_, who) => format!("what {who} did just now"),
         ExplainedTimeline::Golden(timeline) => timeline.provenance.as_ref().map_or_else(String::new, |from| {

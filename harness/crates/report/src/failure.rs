@@ -345,6 +345,7 @@ fn unblessed(judgement: &Judgement, rerun: &RerunCommands) -> Vec<String> {
                 "  no invariant was broken, but there is no golden timeline to compare with".to_owned(),
                 format!("  record one from upstream: {bless}"),
                 format!("  or see upstream's first, in virtual time: {bless} --preview"),
+                "  or judge it without upstream: `expectation: rules`, and what must hold under `rules:`".to_owned(),
             ]);
             out
         }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use lockstep_recording::Identity;
 use lockstep_support::outcome::RunOutcome;
+use lockstep_support::pluralize;
 use lockstep_support::sanitize;
 use lockstep_support::sanitize::quote;
 use lockstep_verdict::FaultOutcome;
@@ -153,12 +154,12 @@ pub fn faults(of: &CaseFaults, colour: bool) -> String {
     let mut text = paint.outcome(of.outcome(), &format!("{word:15}"));
     let _ = write!(
         text,
-        " {} on {}: {} writes, {} of {} points tried",
+        " {} on {}: {}, {} of {} tried",
         of.case,
         of.subject.name,
-        of.writes,
+        pluralize(usize::try_from(of.writes).unwrap_or(usize::MAX), "write"),
         of.tried.len(),
-        of.points
+        pluralize(of.points, "point")
     );
     for (point, withstood, file) in &of.tried {
         let why = match withstood {

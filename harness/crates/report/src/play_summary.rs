@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use lockstep_recording::Identity;
 use lockstep_support::fingerprint::fingerprint;
 use lockstep_support::outcome::RunOutcome;
+use lockstep_support::pluralize;
 use lockstep_timeline::GoldenOutcomes;
 use lockstep_verdict::Judgement;
 use serde::{Deserialize, Deserializer};
@@ -151,13 +152,16 @@ impl PlayTally {
     pub fn lines(&self) -> Vec<String> {
         let mut lines = self.repeated();
         for ((subject, case), counts) in &self.outcomes {
+            let of_case = self.timelines.iter().filter(|((by, name, _), _)| (by, name) == (subject, case));
+            let plays: u32 = of_case.map(|(_, timelines)| timelines.plays).sum();
+            // One play has one outcome, which is printed with it.
+            if plays < 2 {
+                continue;
+            }
             for (number, OutcomeCount { reached, upstream }) in (1..).zip(counts) {
-                let reached = match reached {
-                    0 => "not reached".to_owned(),
-                    1 => "reached once".to_owned(),
-                    times => format!("reached {times} times"),
-                };
-                lines.push(format!("{case}, outcome {number}, upstream's in {upstream}: {reached} by {subject}"));
+                lines.push(format!(
+                    "{case}, outcome {number}: {subject} in {reached} of {plays}, upstream in {upstream}"
+                ));
             }
         }
         lines
@@ -182,8 +186,7 @@ impl PlayTally {
             0 => "each gave one timeline".to_owned(),
             differ => format!("all but {differ} gave one timeline"),
         };
-        let cases = if cases == 1 { "1 case".to_owned() } else { format!("{cases} cases") };
-        lines.push(format!("{cases} in {plays} plays: {same}"));
+        lines.push(format!("{} in {plays} plays: {same}", pluralize(cases, "case")));
         lines
     }
 }
@@ -207,6 +210,21 @@ mod tests {
         let all = tally(&[("a", 3, &["x"]), ("b", 3, &["x", "y"])]);
         let said = ["b: 2 different timelines in 3 plays of ours", "2 cases in 6 plays: all but 1 gave one timeline"];
         assert_eq!(all.lines(), said);
+    }
+
+    #[test]
+    fn outcomes_are_counted_only_of_several_plays() {
+        let counts = |plays| {
+            let mut all = tally(&[("a", plays, &["x"])]);
+            let seen = |reached, upstream: &str| OutcomeCount { reached, upstream: upstream.to_owned() };
+            let counts = vec![seen(plays, "54 of 60"), seen(0, "6 of 60")];
+            all.outcomes.insert(("ours".to_owned(), "a".to_owned()), counts);
+            all.lines()
+        };
+        assert_eq!(counts(1), Vec::<String>::new());
+        let lines =
+            ["a, outcome 1: ours in 5 of 5, upstream in 54 of 60", "a, outcome 2: ours in 0 of 5, upstream in 6 of 60"];
+        assert_eq!(counts(5)[1..], lines);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use lockstep_support::pluralize;
 use lockstep_timeline::{StepId, Timeline, TimelineLine, TimelineStep, fold};
 use lockstep_verdict::{Difference, TimelineLocation};
 use similar::{Algorithm, DiffTag, TextDiff, capture_diff_slices};
@@ -193,7 +194,7 @@ pub fn bless_diff(before: Option<&Timeline>, after: &Timeline, colour: bool) -> 
     let paint = Paint::new(colour);
     let Some(before) = before else {
         let decisions: usize = after.steps.iter().map(|step| step.decisions.len()).sum();
-        return format!("  new: {} steps, {decisions} decisions", after.steps.len());
+        return format!("  new: {}, {}", pluralize(after.steps.len(), "step"), pluralize(decisions, "decision"));
     };
     let changed = |differ: fn(&TimelineStep, &TimelineStep) -> bool| {
         after.steps.iter().filter(|step| before.step(step.id).is_none_or(|old| differ(old, step))).count()
@@ -202,7 +203,11 @@ pub fn bless_diff(before: Option<&Timeline>, after: &Timeline, colour: bool) -> 
     let rest = changed(|old, new| old.checkpoint != new.checkpoint);
     let removed = before.steps.iter().filter(|step| after.step(step.id).is_none()).count();
     let events = if before.events == after.events { "" } else { "; the events" };
-    let mut out = vec![format!("  decisions at {decisions} steps, rest at {rest}, {removed} steps gone{events}")];
+    let mut out = vec![format!(
+        "  decisions at {}, rest at {rest}, {} gone{events}",
+        pluralize(decisions, "step"),
+        pluralize(removed, "step")
+    )];
     let (old, new) = (before.to_string(), after.to_string());
     let diff = TextDiff::from_lines(&old, &new);
     for line in diff.unified_diff().context_radius(CONTEXT_LINES).to_string().lines() {
@@ -271,7 +276,7 @@ mod tests {
         let before = Timeline::parse(THREE).unwrap();
         let after = Timeline::parse(&THREE.replace("rs1 3 -> 0", "rs1 3 -> 1")).unwrap();
         let diff = bless_diff(Some(&before), &after, false);
-        assert!(diff.starts_with("  decisions at 1 steps, rest at 0, 0 steps gone\n"), "{diff}");
+        assert!(diff.starts_with("  decisions at 1 step, rest at 0, 0 steps gone\n"), "{diff}");
         assert!(
             diff.contains("\n  -        rs1 3 -> 0\n  +        rs1 3 -> 1\n")
                 && diff.contains("step 1  set image=app:2"),

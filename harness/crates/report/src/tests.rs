@@ -154,6 +154,7 @@ fn unblessed_case_says_what_to_do() {
       no invariant was broken, but there is no golden timeline to compare with
       record one from upstream: lockstep bless cases/rolling/x.yaml
       or see upstream's first, in virtual time: lockstep bless cases/rolling/x.yaml --preview
+      or judge it without upstream: `expectation: rules`, and what must hold under `rules:`
 
       repeat: lockstep run cases/rolling/x.yaml --subject ours
     ");

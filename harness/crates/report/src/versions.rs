@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use lockstep_support::pluralize;
 use lockstep_support::sanitize;
 use lockstep_timeline::{StepId, TimelineLine};
 use lockstep_verdict::{Difference, DifferenceKind, FirstDifference, OutcomeSpread, TimelineLocation, VersionChange};
@@ -143,7 +144,7 @@ pub fn versions(report: &VersionsReport, diffs: bool, colour: bool) -> String {
             1 => "; one play inconclusive".to_owned(),
             plays => format!("; {plays} plays inconclusive"),
         };
-        out.push(format!("{name}: {cases} cases, {real}{broke}"));
+        out.push(format!("{name}: {}, {real}{broke}", pluralize(*cases, "case")));
     }
     out.join("\n") + "\n"
 }

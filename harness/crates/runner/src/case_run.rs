@@ -249,7 +249,7 @@ impl<'a> CaseRun<'a> {
     /// allows.
     fn abort_as_endless(&mut self) -> Result<(), Abort> {
         let most = self.session.most_sub_steps;
-        let why = format!("new pods keep coming: pods are left after {most} sub-steps (--most-sub-steps)");
+        let why = format!("new pods keep coming: pods are left after {most} sub-steps");
         self.abort(Blame::Subject, why)
     }
 

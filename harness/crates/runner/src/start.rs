@@ -187,7 +187,7 @@ pub(super) fn describe_unserved_probe(
         None if Controller::UPSTREAM.into_iter().any(|one| environment.under_test().has(one)) => {
             format!("{} (after {budget:?})", probe.discrepancy().why)
         }
-        None => format!("none of its {} requests looks for objects in all namespaces", since.requests()),
+        None => format!("none of its requests looks for objects in all namespaces ({} so far)", since.requests()),
     };
     format!("{why}; until the subject serves the probe, no step settles and no case is conformant")
 }

@@ -9,9 +9,12 @@ pub mod collection;
 pub mod fingerprint;
 pub mod outcome;
 pub mod output;
+mod pluralize;
 pub mod private_fs;
 pub mod sanitize;
 pub mod yaml;
+
+pub use pluralize::pluralize;
 
 // As the simulated server does it: without allocating a string for each component. The judge and
 // the driver read fields of upstream's types some hundred times for each request.

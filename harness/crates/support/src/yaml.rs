@@ -77,7 +77,7 @@ impl YamlNode {
                     let what = format!("duplicate field `{}`", key.as_deref().unwrap_or("a key"));
                     YamlError { span, message: what, hint: "remove one of the two".to_owned() }
                 }
-                _ => YamlError::from_message(span.clone(), &strip_location(&error.to_string()), &text[span.start..]),
+                _ => YamlError::from_message(span, &strip_location(&error.to_string()), text),
             }
         })
     }
@@ -246,14 +246,32 @@ impl<'de> Visitor<'de> for KindVisitor {
     }
 }
 
+const SECOND_COLON: &str = "a second `: ` in one line";
+const WRONG_INDENTATION: &str = "the indentation matches no line above";
+
+/// Names the indentation of the last line of a text, and of the lines above that it could have.
+fn indentation_hint(before: &str) -> String {
+    let indentation = |line: &str| line.len() - line.trim_start_matches(' ').len();
+    let mut lines = before.rsplit('\n');
+    // The place may be within the line, so its own spaces are all in the text.
+    let own = indentation(lines.next().unwrap_or_default());
+    // Only ever less indented lines are open above.
+    let mut open: Vec<usize> = Vec::new();
+    for line in lines.filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#')) {
+        let spaces = indentation(line);
+        if open.last().is_none_or(|last| spaces < *last) {
+            open.push(spaces);
+        }
+    }
+    let open: Vec<String> = open.iter().rev().map(ToString::to_string).collect();
+    let spaces = if own == 1 { "1 space".to_owned() } else { format!("{own} spaces") };
+    format!("indented by {spaces}; the lines above by {}", open.join(", "))
+}
+
 /// A part of the parser's message, what is wrong, and what to do. The first match applies.
 const MESSAGES: [(&str, &str, &str); 17] = [
     ("tabs disallowed", "a tab in the indentation", "indent YAML with spaces"),
-    (
-        "mapping values are not allowed",
-        "a second `: ` in one line",
-        "put the value in quotes, or check the indentation",
-    ),
+    ("mapping values are not allowed", SECOND_COLON, "put the value in quotes, or check the indentation"),
     ("unclosed quote", "this quote is never closed", "add the other one"),
     ("unclosed bracket", "this bracket is never closed", "add the other one"),
     ("Documents {", "a second document", "one case per file; remove `---`"),
@@ -267,18 +285,14 @@ const MESSAGES: [(&str, &str, &str); 17] = [
     ("unknown anchor", "unknown anchor", "`&name` must stand before `*name`"),
     ("!!binary", "a binary value", "a case has only plain values"),
     ("nsupported tag", "an unknown tag", "leave out what begins with `!`, or put it in quotes"),
-    (
-        "did not find expected key",
-        "the indentation matches no line above",
-        "indent it like the other fields of the same mapping",
-    ),
+    ("did not find expected key", WRONG_INDENTATION, ""),
     ("unexpected EOF", "this is not allowed here", "a comma or a bracket too many or too few?"),
 ];
 
 impl YamlError {
-    /// Converts the parser's message without its location; `rest` is the text from that location
-    /// on.
-    fn from_message(span: Range<usize>, message: &str, rest: &str) -> Self {
+    /// Converts the parser's message about a place in the text, without its location.
+    fn from_message(span: Range<usize>, message: &str, text: &str) -> Self {
+        let (before, rest) = text.split_at(span.start);
         let said =
             |what: &str, hint: &str| Self { span: span.clone(), message: what.to_owned(), hint: hint.to_owned() };
         if rest.starts_with("<<<<<<<") || rest.starts_with("=======") || rest.starts_with(">>>>>>>") {
@@ -286,6 +300,11 @@ impl YamlError {
         }
         if let Some((_, what, hint)) = MESSAGES.iter().find(|(part, ..)| message.contains(part)) {
             return match *what {
+                // The only `: ` of its line: the parser has joined the line to the value above.
+                SECOND_COLON if !before.rsplit('\n').next().unwrap_or_default().contains(": ") => {
+                    said("indented too far", &indentation_hint(before))
+                }
+                WRONG_INDENTATION => said(what, &indentation_hint(before)),
                 "nested too deeply" => said(what, &format!("at most {MAX_DEPTH} levels")),
                 "the aliases expand to too many values" | "the file holds too much" => {
                     said(what, &format!("at most {MAX_NODES} values"))
@@ -324,6 +343,19 @@ mod tests {
         let node = YamlNode::parse(text).unwrap();
         let super::YamlKind::Map(map) = &node.kind else { panic!("no map") };
         assert_eq!(&text[map[0].1.get(key).unwrap().span.clone()], expected);
+    }
+
+    #[rstest]
+    #[case::between(
+        "a:\n  - b: 1\n - c: 2\n",
+        "the indentation matches no line above",
+        "indented by 1 space; the lines above by 0, 2"
+    )]
+    #[case::too_far("a: 1\n  b: 2\n", "indented too far", "indented by 2 spaces; the lines above by 0")]
+    #[case::in_one_line("a: b: 2\n", "a second `: ` in one line", "put the value in quotes, or check the indentation")]
+    fn error_names_the_indentation(#[case] text: &str, #[case] message: &str, #[case] hint: &str) {
+        let error = YamlNode::parse(text).unwrap_err();
+        assert_eq!((error.message.as_str(), error.hint.as_str()), (message, hint));
     }
 
     #[rstest]

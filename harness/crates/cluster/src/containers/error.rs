@@ -40,8 +40,8 @@ pub enum ContainersError {
     },
     /// An image is neither available nor can it be pulled.
     #[error(
-        "image {image} is not available: {why}; load it into the engine, or name another with --etcd-image (LOCKSTEP_ETCD_IMAGE), \
-         --image-registry (LOCKSTEP_IMAGE_REGISTRY) or --k8s-version"
+        "image {image} is not available: {why}; load it into the engine, or name another with LOCKSTEP_ETCD_IMAGE, \
+         LOCKSTEP_IMAGE_REGISTRY or --k8s-version"
     )]
     Image {
         /// The image.

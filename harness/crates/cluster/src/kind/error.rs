@@ -39,7 +39,7 @@ pub enum KindError {
     },
     /// The node image is not available.
     #[error(
-        "node image {image} is not available: {why}; name one that is local or can be pulled with --node-image or LOCKSTEP_NODE_IMAGE"
+        "node image {image} is not available: {why}; name one that is local or can be pulled with LOCKSTEP_NODE_IMAGE"
     )]
     Image {
         /// The image.
@@ -96,7 +96,7 @@ pub enum KindError {
     /// The controller manager's command line turns on a controller under test.
     #[error(
         "the stock {on} controller is on: {pod} runs with --controllers={controllers}; \
-         the kubeadm patch that turns it off was overridden; look for `controllers` in --kind-config"
+         the kubeadm patch that turns it off was overridden; look for `controllers` in the file of LOCKSTEP_KIND_CONFIG"
     )]
     StockController {
         /// The controller that is on.

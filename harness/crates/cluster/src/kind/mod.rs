@@ -2,7 +2,7 @@
 //! test.
 //!
 //! ```text
-//! flags, --kind-config ──► config (merged, pure) ──► tool (kind, docker) ──► cluster
+//! flags, LOCKSTEP_KIND_CONFIG ──► config (merged, pure) ──► tool (kind, docker) ──► cluster
 //!                              └ fingerprint on the cluster: only an identical one is reused
 //! ```
 //!

@@ -262,7 +262,7 @@ mod tests {
             lockstep: "0.1.0".to_owned(),
             command: "run".to_owned(),
             command_line: "lockstep run cases".to_owned(),
-            arguments: " --seed 3".to_owned(),
+            arguments: " --seeds 3".to_owned(),
             selected: 0,
             selection: String::new(),
             items: Vec::new(),
@@ -365,7 +365,7 @@ mod tests {
 
     #[rstest]
     #[case::version(|header: &mut ResultsHeader| header.lockstep = "0.2.0".to_owned(), "the version is 0.1.0 in the first and 0.2.0 in the second")]
-    #[case::command(|header: &mut ResultsHeader| header.arguments = " --seed 4".to_owned(), "the command line is `--seed 3` in the first and `--seed 4` in the second")]
+    #[case::command(|header: &mut ResultsHeader| header.arguments = " --seeds 4".to_owned(), "the command line is `--seeds 3` in the first and `--seeds 4` in the second")]
     #[case::count(|header: &mut ResultsHeader| header.shard = "2/4".parse().unwrap(), "the shard is one of 3 in the first and one of 4 in the second")]
     fn shards_of_different_runs_are_refused(#[case] change: fn(&mut ResultsHeader), #[case] why: &str) {
         let folder = tempfile::tempdir().unwrap();

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use lockstep_recording::FileName;
 use lockstep_support::outcome::RunOutcome;
+use lockstep_support::pluralize;
 use lockstep_support::sanitize;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -335,7 +336,7 @@ impl SearchResult {
     /// The last lines of a search.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
-        let programs = |number: usize| if number == 1 { "1 program".to_owned() } else { format!("{number} programs") };
+        let programs = |number: usize| pluralize(number, "program");
         let mut lines = Vec::new();
         for (why, number) in &self.inconclusive {
             lines.push(format!("inconclusive    {}: {why}", programs(*number)));
