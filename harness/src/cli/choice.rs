@@ -12,6 +12,7 @@ use lockstep_case::model::{DeclaredChange, Step};
 use lockstep_case::{Case, RestartProfile};
 use lockstep_recording::controllers::{Controller, ControllerSet};
 use lockstep_subject::SubjectSpec;
+use lockstep_support::pluralize;
 use lockstep_workload::Workload;
 
 /// What a subject can be judged on, as its user declares.
@@ -76,8 +77,7 @@ impl SubjectScope<'_> {
         let of = |reason: ExclusionReason| unnamed.iter().filter(move |(_, why)| *why == reason).map(|(case, _)| case);
         let count = |reason: ExclusionReason| match of(reason).count() {
             0 => None,
-            1 => Some("1 case".to_owned()),
-            several => Some(format!("{several} cases")),
+            some => Some(pluralize(some, "case")),
         };
         if let Some(cases) = count(ExclusionReason::Controllers) {
             let others: ControllerSet =
@@ -115,7 +115,7 @@ impl SubjectScope<'_> {
         let on_deployments =
             choice.cases.iter().filter(|case| case.workload.is_some() && self.workload.is_none()).count();
         if on_deployments > 0 {
-            let many = if on_deployments == 1 { "1 case".to_owned() } else { format!("{on_deployments} cases") };
+            let many = pluralize(on_deployments, "case");
             choice
                 .notes
                 .push(format!("{many} about another kind played on Deployments, as the subject looks after those"));

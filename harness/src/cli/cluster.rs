@@ -13,7 +13,6 @@ use super::out::{note, say};
 use super::play_args::unless_interrupted;
 use super::rerun_command::CommandLine;
 
-/// A cluster of one's own.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(subcommand)]

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use clap::Command;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use lockstep_cluster::existing::{self, ContextError, KubeconfigOptions};
 use lockstep_cluster::{self as cluster, ClusterPlan, Site, SiteName, containers, kind};
@@ -10,36 +11,22 @@ use lockstep_support::sanitize::quote;
 
 use super::CliError;
 
+/// The name of a kind cluster without `--kind-name`.
+const KIND_NAME: &str = "lockstep";
+
 /// The arguments that select and configure a cluster.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Cluster")]
 pub(super) struct ClusterArgs {
-    /// Where to run: sim, control-plane, containers, kind or kubeconfig.
-    ///
-    /// Default: `sim` for `run`, `faults` and `replay`, `control-plane` for all other commands.
-    /// `sim`: simulated in this process, in virtual time for `ours` and `upstream`.
-    /// `control-plane`: etcd, kube-apiserver and kube-controller-manager as local processes.
-    /// `containers`: the same from upstream's official images. `kind`: a kind cluster.
-    /// `kubeconfig`: a cluster of your own whose Deployment controller is off.
+    // `describe_cluster` adds the help, which depends on the command.
     #[arg(long, value_name = "CLUSTER", hide_possible_values = true, value_parser = cluster_parser())]
     cluster: Option<SiteName>,
     /// The cluster's Kubernetes version.
-    #[arg(long, default_value = cluster::DEFAULT_VERSION, value_name = "VERSION", value_parser = parse_version)]
+    #[arg(long, hide_short_help = true, default_value = cluster::DEFAULT_VERSION, value_name = "VERSION")]
+    #[arg(value_parser = parse_version)]
     pub(super) k8s_version: String,
-    /// containers: the registry of the images [default: $LOCKSTEP_IMAGE_REGISTRY, else upstream's].
-    #[arg(long, value_name = "REGISTRY")]
-    image_registry: Option<String>,
-    /// containers: etcd's image [default: $LOCKSTEP_ETCD_IMAGE, else the one that kubeadm takes].
-    #[arg(long, value_name = "IMAGE")]
-    etcd_image: Option<String>,
-    /// kind: the node image [default: $LOCKSTEP_NODE_IMAGE, else kind's for the version].
-    #[arg(long, value_name = "IMAGE")]
-    node_image: Option<String>,
-    /// kind: a configuration to merge [default: $LOCKSTEP_KIND_CONFIG].
-    #[arg(long, value_name = "FILE")]
-    kind_config: Option<PathBuf>,
     /// kind: the name of the cluster.
-    #[arg(long, value_name = "NAME", default_value = "lockstep", value_parser = parse_name)]
+    #[arg(long, hide_short_help = true, value_name = "NAME", default_value = KIND_NAME, value_parser = parse_name)]
     pub(super) kind_name: String,
     #[command(flatten)]
     kubeconfig_args: KubeconfigArgs,
@@ -49,6 +36,17 @@ impl ClusterArgs {
     /// The selected cluster.
     pub(super) fn cluster(&self) -> SiteName {
         self.cluster.unwrap_or(SiteName::ControlPlane)
+    }
+
+    /// The simulated cluster, for a command that takes no other.
+    pub(super) fn simulated() -> Self {
+        let kubeconfig_args = KubeconfigArgs { kubeconfig: None, yes_this_cluster: None, accept_unguarded_pods: false };
+        Self {
+            cluster: Some(SiteName::Sim),
+            k8s_version: cluster::DEFAULT_VERSION.to_owned(),
+            kind_name: KIND_NAME.to_owned(),
+            kubeconfig_args,
+        }
     }
 
     /// Select this cluster unless the arguments name one.
@@ -73,21 +71,10 @@ impl ClusterArgs {
         let site = match self.cluster() {
             SiteName::Sim => Site::Sim,
             SiteName::ControlPlane => Site::ControlPlane,
-            SiteName::Containers => {
-                let environment = containers::ImageOptions::from_env();
-                Site::Containers(containers::ImageOptions {
-                    registry: self.image_registry.clone().or(environment.registry),
-                    etcd: self.etcd_image.clone().or(environment.etcd),
-                })
-            }
+            SiteName::Containers => Site::Containers(containers::ImageOptions::from_env()),
             SiteName::Kind => {
-                let environment = kind::KindOptions::from_env();
-                Site::Kind(kind::KindOptions {
-                    name: Some(self.kind_name.clone()),
-                    image: self.node_image.clone().or(environment.image),
-                    config: self.kind_config.clone().or(environment.config),
-                    keep,
-                })
+                let options = kind::KindOptions::from_env();
+                Site::Kind(kind::KindOptions { name: Some(self.kind_name.clone()), keep, ..options })
             }
             SiteName::Kubeconfig => Site::Kubeconfig(self.kubeconfig_args.options()),
         };
@@ -104,15 +91,8 @@ impl ClusterArgs {
         };
         add("--cluster", self.cluster().as_str(), default.as_str());
         add("--k8s-version", &self.k8s_version, cluster::DEFAULT_VERSION);
-        if self.cluster() == SiteName::Containers {
-            add("--image-registry", self.image_registry.as_deref().unwrap_or_default(), "");
-            add("--etcd-image", self.etcd_image.as_deref().unwrap_or_default(), "");
-        }
         if self.cluster() == SiteName::Kind {
-            add("--node-image", self.node_image.as_deref().unwrap_or_default(), "");
-            let config = self.kind_config.as_ref().map(|path| path.display().to_string());
-            add("--kind-config", &config.unwrap_or_default(), "");
-            add("--kind-name", &self.kind_name, "lockstep");
+            add("--kind-name", &self.kind_name, KIND_NAME);
         }
         words += &self.kubeconfig_args.to_flags();
         words
@@ -124,15 +104,15 @@ impl ClusterArgs {
 #[command(next_help_heading = "Cluster")]
 struct KubeconfigArgs {
     /// kubeconfig: the file that names the cluster [default: $KUBECONFIG, else ~/.kube/config].
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, hide_short_help = true, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     /// kubeconfig: the context that lockstep may work on; required.
     ///
     /// Lockstep creates namespaces, nodes and roles there, and removes them.
-    #[arg(long, value_name = "CONTEXT")]
+    #[arg(long, hide_short_help = true, value_name = "CONTEXT")]
     yes_this_cluster: Option<String>,
     /// kubeconfig: run although pods of cases might reach your nodes; see docs/clusters.md.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     accept_unguarded_pods: bool,
 }
 
@@ -179,6 +159,52 @@ impl KubeconfigArgs {
         existing::files(self.kubeconfig.as_deref(), std::env::var_os("KUBECONFIG").as_deref(), home.as_deref())
     }
 }
+
+/// The cluster of a command without `--cluster`.
+pub(super) fn default_cluster(command: &str) -> SiteName {
+    match command {
+        "run" | "faults" | "replay" => SiteName::Sim,
+        _ => SiteName::ControlPlane,
+    }
+}
+
+/// A command whose option `--cluster`, if it has one, says what that command takes.
+pub(super) fn describe_cluster(command: Command) -> Command {
+    let name = command.get_name().to_owned();
+    let describe = |command: Command| {
+        if command.get_arguments().all(|argument| argument.get_id() != "cluster") {
+            return command;
+        }
+        command.mut_arg("cluster", |argument| {
+            let short = cluster_help(&name);
+            let long = if name == "bless" { short.clone() } else { format!("{short}.\n\n{CLUSTERS}") };
+            argument.help(short).long_help(long)
+        })
+    };
+    describe(command).mut_subcommands(describe)
+}
+
+fn cluster_help(command: &str) -> String {
+    match command {
+        "bless" => "Where to record: control-plane, or sim with --preview and for config-restart cases".to_owned(),
+        "cluster" => {
+            let which = "sim, control-plane, containers or kind; `down` also cleans up on kubeconfig";
+            format!("Which cluster: {which} [default: {}]", default_cluster(command))
+        }
+        _ => format!(
+            "Where to play: sim, control-plane, containers, kind or kubeconfig [default: {}]",
+            default_cluster(command)
+        ),
+    }
+}
+
+/// What each cluster is.
+const CLUSTERS: &str = "\
+    `sim`: simulated in this process, in virtual time for `ours` and `upstream`. `control-plane`: etcd, \
+    kube-apiserver and kube-controller-manager as local processes. `containers`: the same from upstream's official \
+    images, or those of $LOCKSTEP_IMAGE_REGISTRY and $LOCKSTEP_ETCD_IMAGE. `kind`: a kind cluster, of the node image \
+    $LOCKSTEP_NODE_IMAGE and the configuration $LOCKSTEP_KIND_CONFIG, where these are set. `kubeconfig`: a cluster of \
+    your own whose Deployment controller is off";
 
 /// Parses the name of a cluster; shells complete the names.
 fn cluster_parser() -> impl TypedValueParser<Value = SiteName> {
@@ -227,7 +253,7 @@ mod tests {
         assert_eq!(words("--cluster sim", SiteName::Sim), "");
         assert_eq!(words("", SiteName::Sim), " --cluster control-plane");
         assert_eq!(words("", SiteName::ControlPlane), "");
-        let kind = " --cluster kind --kind-config 'my file.yaml'";
+        let kind = " --cluster kind --kind-name mine";
         assert_eq!(words(kind, SiteName::ControlPlane), kind);
     }
 

@@ -20,18 +20,19 @@ use super::play_args::PlayArgs;
 use super::reporter::{HumanStyle, ReportArgs, ResultFormat, reporters};
 use super::rerun_command::{CommandLine, OMITTED_FROM_RERUN};
 use super::select::CaseSelection;
+use super::subject_parser::SubjectParser;
 use super::{CliError, output_paths, recording_files};
 
-/// Run the cases live on two controllers and compare what they did.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
+    /// The two controllers; give the flag twice. Values as for `lockstep run`.
+    #[arg(help_heading = "Subject", long, required = true, num_args = 1)]
+    #[arg(value_parser = SubjectParser, hide_possible_values = true)]
+    subject: Vec<String>,
     #[command(flatten)]
     selection: CaseSelection,
     #[command(flatten)]
     play_args: PlayArgs,
-    /// The two controllers; give the flag twice. Values as for `lockstep run`.
-    #[arg(help_heading = "Subject", long, required = true, num_args = 1)]
-    subject: Vec<String>,
     /// Show both timelines side by side, not only where they differ.
     #[arg(help_heading = "Output", long)]
     timelines: bool,
@@ -145,7 +146,7 @@ impl Arguments {
         let alone = if first.outcome() == RunOutcome::Unblessed { RunOutcome::Conformant } else { first.outcome() };
         // Repeat both subjects and the seed.
         let flags =
-            typed.flags(&OMITTED_FROM_RERUN.map(|flag| if matches!(flag, "subject" | "seed") { "" } else { flag }));
+            typed.flags(&OMITTED_FROM_RERUN.map(|flag| if matches!(flag, "subject" | "seeds") { "" } else { flag }));
         let repeat = format!("{} {}{flags}", typed.beginning(), quote(&case.argument()));
         events.emit(&RunEvent::CaseJudged(&JudgedPlay {
             judgement: &second,

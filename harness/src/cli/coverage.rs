@@ -13,8 +13,6 @@ use lockstep_support::outcome::RunOutcome;
 use super::out::{self, say};
 use super::{CliError, select};
 
-/// Show which requirement is pinned by which cases and tests, and fail where one is pinned by
-/// nothing or a case pins none.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// Only requirements with this word, such as revisionHistoryLimit, in their name, their

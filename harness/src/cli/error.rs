@@ -24,8 +24,8 @@ pub enum CliError {
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Cases(Vec<CaseError>),
     /// The filter selects no case.
-    #[error("the filter selects none of {0} cases; `lockstep list` shows them")]
-    NoCase(usize),
+    #[error("the filter selects none of {0}; `lockstep list` shows them")]
+    NoCase(String),
     /// Every selected case is judged by its rules only.
     #[error("no case selected that can be blessed")]
     NothingToBless,

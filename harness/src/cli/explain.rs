@@ -19,27 +19,31 @@ use super::bless::unusable_reason;
 use super::coverage::RequirementTables;
 use super::out::{self, colour, say};
 use super::play_args::PlayArgs;
+use super::progress::Progress;
+use super::subject_parser::SubjectParser;
 use super::{CliError, output_paths, select};
 
-/// Explain a case step by step: what happens, what upstream does, and why.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Case files, folders of them, or FILE@PROFILE for the case of one restart profile.
+    /// Cases, areas, files and folders, such as rolling/rollover, rolling or my-case.yaml.
+    ///
+    /// FILE@PROFILE is the case of one restart profile.
     #[arg(required_unless_present = "legend", value_name = "CASE")]
     paths: Vec<PathBuf>,
     /// On a server of this version, where upstream differs there.
     #[arg(long, value_name = "VERSION", default_value = DEFAULT_VERSION)]
-    on: String,
+    k8s_version: String,
     /// As upstream of this version does it, such as v1.15.
-    #[arg(long, value_name = "VERSION")]
-    by: Option<Minor>,
+    #[arg(long = "as", value_name = "VERSION")]
+    minor: Option<Minor>,
     /// Play each case now and explain what this subject does, whether the case is blessed or not
     /// [without SUBJECT: upstream].
     ///
     /// Plays on the simulated cluster; `upstream` and `upstream:VERSION` run in virtual time where
     /// `scripts/fetch virtual` has built them.
     #[arg(long, value_name = "SUBJECT", num_args = 0..=1, default_missing_value = "upstream")]
-    #[arg(conflicts_with_all = ["on", "by", "svg"], require_equals = true)]
+    #[arg(conflicts_with_all = ["k8s_version", "minor", "svg"], require_equals = true)]
+    #[arg(value_parser = SubjectParser, hide_possible_values = true)]
     live: Option<String>,
     /// Write a picture of the golden timeline to this file, as SVG.
     #[arg(long, value_name = "FILE")]
@@ -64,7 +68,7 @@ pub(super) async fn execute(arguments: &Arguments) -> Result<RunOutcome, CliErro
         }
         say!("");
     }
-    let server = format!("kube-apiserver {}", arguments.on);
+    let server = format!("kube-apiserver {}", arguments.k8s_version);
     let mut tables = RequirementTables::default();
     let cases =
         select::find_files(&arguments.paths)?.iter().map(|path| case::load(path)).collect::<Result<Vec<_>, _>>()?;
@@ -79,7 +83,7 @@ pub(super) async fn execute(arguments: &Arguments) -> Result<RunOutcome, CliErro
     for (number, case) in cases.iter().enumerate() {
         let pins = tables.requirements_of(case)?;
         let golden = GoldenTimelines::load(case)?;
-        let golden = match arguments.by.filter(|minor| !minor.is_default()) {
+        let golden = match arguments.minor.filter(|minor| !minor.is_default()) {
             Some(minor) => golden.for_minor(minor, &case.controllers),
             None => golden,
         };
@@ -112,6 +116,7 @@ async fn live(subject: &str, cases: Vec<Case>, tables: &mut RequirementTables) -
     let cases: Vec<Arc<Case>> = cases.into_iter().map(Arc::new).collect();
     play_args.check(&cases, std::slice::from_ref(&spec))?;
     let mut outcomes = Vec::new();
+    Progress::for_process().expect("play", Some(cases.len()));
     for (number, (case, recording)) in play_args.record_once(&spec, cases).await?.iter().enumerate() {
         separate(number);
         if let Some((outcome, why)) = unusable_reason(verdict::judge(case, recording, None)) {

@@ -7,56 +7,57 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lockstep_case::{self as case, Case};
-use lockstep_cluster::SiteName;
 use lockstep_cluster::supervise::Interrupt;
 use lockstep_recording::{FileName, Recording, RecordingEntry, secret};
 use lockstep_report::campaign::{self, Item, digest_of};
 use lockstep_runner::Executor;
-use lockstep_runner::run::{PlayPlan, Setup, Subscribers};
+use lockstep_runner::run::{PlayPlan, Setup};
 use lockstep_search::explore::{Delay, OrderResult, OrderSearch, OutcomeClass, Outcomes, states, text};
 use lockstep_subject::SubjectSpec;
 use lockstep_support::clock;
 use lockstep_support::outcome::RunOutcome;
+use lockstep_support::pluralize;
 use lockstep_support::sanitize::quote;
 use lockstep_timeline::Timeline;
 use lockstep_verdict::{FindingKind, Verdict, judge};
 
 use super::golden::load_golden;
-use super::out::{note, say};
-use super::play_args::PlayArgs;
-use super::reporter::NotesReporter;
+use super::out::say;
+use super::play_args::{CommonPlayArgs, PlayArgs, ScopeArgs};
+use super::progress::Progress;
+use super::reporter::{ProgressReporter, messages};
 use super::rerun_command::CommandLine;
 use super::select::CaseSelection;
 use super::sharding::Sharding;
+use super::subject_parser::SubjectParser;
 use super::{CliError, output_paths};
 
 /// How many orders are played before their outcomes are evaluated.
 const BATCH: usize = 64;
 
-/// Play a case in every order in which its events can reach the controller.
-///
-/// An event of a watch, with all behind it, or the answer to a write, comes after so many others:
-/// each event, by each number of others, at --late places of the case. Says how many orders and
-/// outcomes there are, and writes the shortest order of each outcome as a case.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    #[command(flatten)]
-    selection: CaseSelection,
-    #[command(flatten)]
-    play_args: PlayArgs,
     /// The controller to explore.
     #[arg(help_heading = "Subject", long, default_value = "ours")]
+    #[arg(value_parser = SubjectParser, hide_possible_values = true)]
     subject: String,
     /// Explore this controller too, and say which outcomes it does not have.
     #[arg(help_heading = "Subject", long, value_name = "SUBJECT")]
+    #[arg(value_parser = SubjectParser, hide_possible_values = true)]
     against: Option<String>,
+    #[command(flatten)]
+    scope: ScopeArgs,
+    #[command(flatten)]
+    selection: CaseSelection,
+    #[command(flatten)]
+    common: CommonPlayArgs,
     /// At how many places of a case something may be late; two of them may be in one step, in
     /// different streams.
     #[arg(help_heading = "Search", long, value_name = "N", default_value_t = 1)]
     late: usize,
     /// Play at most this many orders of a case.
     #[arg(help_heading = "Search", long, value_name = "N", default_value_t = 20_000)]
-    most: usize,
+    max_orders: usize,
     /// Folder for cases that repeat the outcomes.
     #[arg(help_heading = "Output", long, value_name = "FOLDER")]
     out: Option<PathBuf>,
@@ -64,20 +65,17 @@ pub(super) struct Arguments {
     sharding: Sharding,
 }
 
-pub(super) async fn execute(mut arguments: Arguments, typed: &CommandLine) -> Result<RunOutcome, CliError> {
-    arguments.play_args.cluster_args = arguments.play_args.cluster_args.with_default(SiteName::Sim);
-    if arguments.play_args.cluster_args.cluster() != SiteName::Sim {
-        return Err(CliError::Usage("explore plays on --cluster sim only; play what it writes elsewhere".to_owned()));
-    }
+pub(super) async fn execute(arguments: Arguments, typed: &CommandLine) -> Result<RunOutcome, CliError> {
+    let play_args = PlayArgs::simulated(arguments.scope.clone(), arguments.common.clone());
     let mut specs = vec![arguments.subject.parse::<SubjectSpec>()?];
     if let Some(against) = &arguments.against {
         specs.push(against.parse()?);
     }
-    let cases = arguments.play_args.choose(&arguments.selection, &specs)?;
-    arguments.play_args.check(&cases, &specs)?;
+    let cases = play_args.choose(&arguments.selection, &specs)?;
+    play_args.check(&cases, &specs)?;
     output_paths::check_folder("--out", arguments.out.as_deref())?;
     arguments.sharding.check()?;
-    let setup = arguments.play_args.setup(Subscribers::new(vec![Arc::new(NotesReporter)]));
+    let setup = play_args.setup(messages(ProgressReporter::Counting));
     let names = cases.iter().map(|case| (format!("{} explored on {}", case.name, joined(&specs)), digest_of(case)));
     let items = names.enumerate().map(|(number, (name, digest))| Item::new(number, name, &digest)).collect();
     let (shard, since) = (arguments.sharding.shard(), clock::instant());
@@ -142,6 +140,7 @@ async fn explore_case(
     (spec, case): (&SubjectSpec, &Arc<Case>),
 ) -> Result<(Outcomes, Exploration), CliError> {
     let since = clock::instant();
+    Progress::for_process().expect("play", None);
     let (mut outcomes, mut all) = (Outcomes::default(), BTreeSet::new());
     let first = play_cases(setup, player, &[Arc::clone(case)]).await?;
     let Some(first) = first.into_iter().next().flatten() else {
@@ -152,8 +151,7 @@ async fn explore_case(
     let mut orders = OrderSearch::of(case, &first.header.under_test, arguments.late, &undelayed.settled);
     all.extend(undelayed.all);
     let mut plays = 1;
-    let mut last_note = clock::instant();
-    while plays < arguments.most && Interrupt::for_process().cause().is_none() {
+    while plays < arguments.max_orders && Interrupt::for_process().cause().is_none() {
         let batch = orders.take(BATCH);
         if batch.is_empty() {
             break;
@@ -171,10 +169,8 @@ async fn explore_case(
             }
             all.extend(states.all);
         }
-        if last_note.elapsed().as_secs() >= 20 {
-            last_note = clock::instant();
-            note!("{spec}: {plays} plays, {} orders, {} outcomes", orders.count(), outcomes.classes().len());
-        }
+        let (found, kinds) = (pluralize(orders.count(), "order"), pluralize(outcomes.classes().len(), "outcome"));
+        Progress::for_process().describe(format!("of {} on {spec}: {found}, {kinds};", case.name));
     }
     let is_cut = !orders.take(1).is_empty();
     let (states, settled) = (all.len(), orders.states());
@@ -225,13 +221,15 @@ impl Exploration {
         let Self { plays, orders, states, settled, seconds, .. } = self;
         let kinds = outcomes.classes().len();
         let mut lines = vec![format!(
-            "{} on {spec}: {orders} orders in {plays} plays, {states} states of the server, {settled} of them settled; \
-             {kinds} {}, {seconds:.1} s",
+            "{} on {spec}: {} in {}, {} of the server, {settled} of them settled; {}, {seconds:.1} s",
             case.name,
-            if kinds == 1 { "outcome" } else { "outcomes" }
+            pluralize(*orders, "order"),
+            pluralize(*plays, "play"),
+            pluralize(*states, "state"),
+            pluralize(kinds, "outcome")
         )];
         if self.is_cut {
-            lines.push("  not all of them: --most, or an interruption, ended it".to_owned());
+            lines.push("  not all of them: --max-orders, or an interruption, ended it".to_owned());
         }
         lines
     }
@@ -250,7 +248,7 @@ fn list_outcomes(
         let goldens = golden.for_server(lockstep_cluster::DEFAULT_VERSION);
         let is_golden = goldens.is_some_and(|golden| golden.outcomes().any(|timeline| kind.is_as(timeline)));
         let mark = if is_golden { ", as upstream's golden timeline" } else { "" };
-        lines.push(format!("  {number}  {} {}{mark}", kind.orders, if kind.orders == 1 { "order" } else { "orders" }));
+        lines.push(format!("  {number}  {}{mark}", pluralize(kind.orders, "order")));
         if let Some(difference) = kinds.first().and_then(|first| kind.differs_from(first)) {
             let line = |line: Option<&lockstep_timeline::TimelineLine>| {
                 line.map_or_else(|| "nothing".to_owned(), |line| line.to_string().trim().to_owned())

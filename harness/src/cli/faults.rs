@@ -20,30 +20,32 @@ use lockstep_runner::run::{PlayPlan, PlayRound, RunEvent, Setup, Subscriber, Sub
 use lockstep_subject::SubjectSpec;
 use lockstep_support::clock::{self, Instant};
 use lockstep_support::outcome::RunOutcome;
+use lockstep_support::pluralize;
 use lockstep_support::sanitize::quote;
 use lockstep_verdict::faults::{self, FaultKind, Point, PointLocation};
 use lockstep_verdict::{FaultOutcome, fault_outcome};
 
+use super::cluster_args::default_cluster;
 use super::out::note;
 use super::play_args::PlayArgs;
-use super::reporter::{FaultsReporter, FormatArgs, NotesReporter, OutputFormat};
+use super::progress::Progress;
+use super::reporter::{FaultsReporter, FormatArgs, NotesReporter, OutputFormat, ProgressReporter};
 use super::rerun_command::CommandLine;
 use super::select::CaseSelection;
 use super::sharding::{Sharding, first_item, items};
+use super::subject_parser::SubjectParser;
 use super::{CliError, output_paths};
 
-/// Crash the controller, refuse its writes and delay its watches, at every write of a case.
-///
-/// After each fault the case must end as it ends without one.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
+    /// The controller to test; may be given several times.
+    #[arg(help_heading = "Subject", long, default_value = "ours")]
+    #[arg(value_parser = SubjectParser, hide_possible_values = true)]
+    subject: Vec<String>,
     #[command(flatten)]
     selection: CaseSelection,
     #[command(flatten)]
     play_args: PlayArgs,
-    /// The controller to test; may be given several times.
-    #[arg(help_heading = "Subject", long, default_value = "ours")]
-    subject: Vec<String>,
     /// Only these faults: crash, crash-before, crash-after, refuse, refuse-409 …, lost, lag.
     #[arg(help_heading = "Faults", long, value_delimiter = ',', value_name = "KINDS")]
     only: Vec<String>,
@@ -51,8 +53,8 @@ pub(super) struct Arguments {
     #[arg(help_heading = "Faults", long, value_name = "N")]
     max_points: Option<usize>,
     /// Start no more faults after this time; what was not tried is reported.
-    #[arg(help_heading = "Faults", long, value_name = "TIME", value_parser = humantime::parse_duration)]
-    within: Option<Duration>,
+    #[arg(help_heading = "Faults", long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
+    length: Option<Duration>,
     /// Folder for case files that repeat the faults that failed.
     #[arg(help_heading = "Output", long, value_name = "FOLDER")]
     out: Option<PathBuf>,
@@ -64,10 +66,10 @@ pub(super) struct Arguments {
 
 /// The flags that the rerun command of a case with one fault leaves out.
 pub(super) const OMITTED_FROM_FAULT_RERUN: [&str; 11] =
-    ["filter", "rerun_failed", "subject", "only", "max_points", "within", "out", "output", "jobs", "shard", "results"];
+    ["filter", "rerun_failed", "subject", "only", "max_points", "length", "out", "output", "jobs", "shard", "results"];
 
 pub(super) async fn execute(mut arguments: Arguments, typed: &CommandLine) -> Result<RunOutcome, CliError> {
-    arguments.play_args.cluster_args = arguments.play_args.cluster_args.with_default(SiteName::Sim);
+    arguments.play_args.cluster_args = arguments.play_args.cluster_args.with_default(default_cluster("faults"));
     let kinds = parse_kinds(&arguments.only)?;
     let specs = arguments.subject.iter().map(|text| text.parse::<SubjectSpec>()).collect::<Result<Vec<_>, _>>()?;
     let cases = arguments.play_args.choose(&arguments.selection, &specs)?;
@@ -82,7 +84,9 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &CommandLine) -> Re
     let shard = arguments.sharding.results(typed, items, |item| here.contains(&item.number));
     let since = clock::instant();
     let json = arguments.format.output == OutputFormat::Json;
-    let mut reporters: Vec<Arc<dyn Subscriber>> = vec![Arc::new(NotesReporter), Arc::new(FaultsReporter::new(json))];
+    let progress = Arc::new(ProgressReporter::Naming);
+    let mut reporters: Vec<Arc<dyn Subscriber>> =
+        vec![progress, Arc::new(NotesReporter), Arc::new(FaultsReporter::new(json))];
     reporters.extend(shard.map(|shard| Arc::new(shard) as Arc<dyn Subscriber>));
     let events = Subscribers::new(reporters);
     let mut sweep =
@@ -135,18 +139,20 @@ impl Sweep<'_> {
     ) -> Result<(), CliError> {
         let (since, before) = (clock::instant(), self.outcomes.len());
         let mut plays = 0;
-        for (play, _, number) in plan.of_shard() {
+        let cases = plan.of_shard().count();
+        Progress::for_process().expect("fault", None);
+        for (nth, (play, _, number)) in (1..).zip(plan.of_shard()) {
             if self.arguments.is_over(since) {
                 break;
             }
             let (case, item) = (&plan.cases[number], first + play - plan.before);
+            Progress::for_process().describe(format!("{}, case {nth} of {cases}", case.name));
             let longer = with_longer_end(self.arguments, case)?;
             self.try_case((spec, player), (longer.as_ref().unwrap_or(case), item), since).await?;
             plays += 1 + self.current.as_ref().map_or(0, |of| of.tried.len());
             self.finish_case()?;
         }
-        note!("{spec}: {plays} plays in {:.1} s", since.elapsed().as_secs_f64());
-        let cases = plan.of_shard().count();
+        note!("{spec}: {} in {:.1} s", pluralize(plays, "play"), since.elapsed().as_secs_f64());
         let skipped = cases - (self.outcomes.len() - before);
         if skipped > 0 {
             note!("{spec}: the time was spent; {skipped} of {cases} cases were not tried");
@@ -191,12 +197,13 @@ impl Sweep<'_> {
             of.tried.push((declared_point(case), fault_outcome(case, &reference, &faulted), Some(case.argument())));
             return Ok(());
         }
-        let points = faults::sample(all, &case.name, arguments.max_points, arguments.play_args.seed);
+        let points = faults::sample(all, &case.name, arguments.max_points, arguments.play_args.seed());
         let points = stream::iter(points).take_while(|_| std::future::ready(!arguments.is_over(since)));
         let plays = points.map(|point| arguments.try_point(player, case, &reference, point));
         let mut plays = std::pin::pin!(plays.buffered(player.lanes()));
         while let Some(tried) = plays.try_next().await? {
             of.tried.push(tried);
+            Progress::for_process().advance(1);
         }
         Ok(())
     }
@@ -237,7 +244,7 @@ impl Arguments {
 
     /// Whether the time limit has passed.
     fn is_over(&self, since: Instant) -> bool {
-        self.within.is_some_and(|within| since.elapsed() >= within)
+        self.length.is_some_and(|length| since.elapsed() >= length)
     }
 }
 

@@ -8,7 +8,6 @@ use lockstep_support::outcome::RunOutcome;
 use super::out::say;
 use super::{CliError, out};
 
-/// Print completions for a shell: `source <(lockstep completions bash)`.
 #[derive(Debug, clap::Args)]
 pub(super) struct CompletionsArguments {
     shell: Shell,
@@ -24,7 +23,6 @@ pub(super) fn execute_completions(
     Ok(RunOutcome::Conformant)
 }
 
-/// Print the JSON schema of a case; `cases/case.schema.json` is this.
 #[derive(Debug, clap::Args)]
 pub(super) struct SchemaArguments {
     /// Print the reference page instead; `docs/case-reference.md` is this.
@@ -43,17 +41,15 @@ pub(super) fn execute_schema(arguments: &SchemaArguments) -> Result<RunOutcome, 
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
     use crate::cli::Cli;
 
     #[test]
     fn every_command_is_completed() {
         let mut text = Vec::new();
-        clap_complete::generate(Shell::Bash, &mut Cli::command(), "lockstep", &mut text);
+        clap_complete::generate(Shell::Bash, &mut Cli::definition(), "lockstep", &mut text);
         let text = String::from_utf8(text).unwrap();
         let lacks = |command: &&clap::Command| !text.contains(command.get_name());
-        assert_eq!(Cli::command().get_subcommands().find(lacks).map(|one| one.get_name().to_owned()), None);
+        assert_eq!(Cli::definition().get_subcommands().find(lacks).map(|one| one.get_name().to_owned()), None);
     }
 }

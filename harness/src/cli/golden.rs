@@ -27,7 +27,7 @@ pub(super) struct AsVersionArgs {
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct GoldenArgs {
     /// Folder of the cases and golden timelines, if they have moved.
-    #[arg(help_heading = "CaseSelection", long, value_name = "FOLDER")]
+    #[arg(help_heading = "Cases", long, value_name = "FOLDER")]
     cases: Option<PathBuf>,
     /// Compare what this workload compares: for recordings that were made with `run --workload`.
     #[arg(help_heading = "Subject", long, value_name = "WORKLOAD")]

@@ -1,41 +1,45 @@
 //! `lockstep init`: writes a folder whose cases judge the user's controller.
 //!
 //! Existing files are never overwritten. An existing README or .gitignore is kept; if an existing
-//! case or workflow differs, nothing is written at all.
+//! case or workflow differs, nothing is written at all. The cases are in `own/`, because a folder
+//! `cases/` would hide the embedded ones. GitHub reads workflows only at the root of a repository,
+//! so that is where the workflow goes if the folder is inside of one.
 
 use std::borrow::Cow;
 use std::io::{ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use lockstep_runner::run::FileError;
 use lockstep_subject::SubjectSpec;
 use lockstep_support::collection;
 use lockstep_support::outcome::RunOutcome;
+use lockstep_support::pluralize;
 use lockstep_support::sanitize::quote;
 
 use super::CliError;
 use super::out::say;
 use super::rerun_command::CommandLine;
+use super::subject_parser::SubjectParser;
 
-const CASE: &str = "cases/first.yaml";
-/// The address of the project, from Cargo.toml. Its action has the same address.
+const CASE: &str = "own/first.yaml";
+const WORKFLOW: &str = ".github/workflows/lockstep.yml";
+/// The address of the project, from Cargo.toml.
 const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
 const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// The subject of a folder whose user did not name one: a program that is not there yet.
+const PLACEHOLDER: &str = "command:./my-controller";
 
-/// Write a folder whose cases judge a controller of your own: a first case and a workflow.
-///
-/// Existing files are never overwritten.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// The folder; it is created if it does not exist.
     #[arg(default_value = ".")]
     folder: PathBuf,
-    /// The controller that the workflow judges, as for `lockstep run`.
-    #[arg(long, default_value = "ours")]
-    subject: String,
-    /// Also write the embedded cases with their golden timelines.
+    /// The controller that the workflow judges, as for `lockstep run`. Paths are from here.
+    #[arg(long, value_parser = SubjectParser, hide_possible_values = true)]
+    subject: Option<String>,
+    /// Also write the embedded cases with their golden timelines, to `cases/`.
     #[arg(long)]
-    cases: bool,
+    embedded: bool,
 }
 
 /// A file to write.
@@ -55,16 +59,19 @@ enum ExistingFile {
 }
 
 pub(super) fn execute(arguments: &Arguments, typed: &CommandLine) -> Result<RunOutcome, CliError> {
-    let Arguments { folder, subject, cases } = arguments;
-    subject.parse::<SubjectSpec>()?;
-    if subject.chars().any(char::is_control) {
-        return Err(CliError::Usage("--subject has a control character, which a workflow cannot quote".to_owned()));
-    }
-    let mut files = template_files(subject);
+    let Arguments { folder, subject, embedded } = arguments;
+    let here = std::env::current_dir().map_err(|source| FileError::File { path: ".".into(), source })?;
+    let target = absolute(&here, folder);
+    let subject = match subject {
+        Some(text) => Some(subject_from(&here, &target, text)?),
+        None => None,
+    };
+    let root = target.ancestors().find(|above| above.join(".git").exists()).unwrap_or(&target);
+    let below = target.strip_prefix(root).unwrap_or(Path::new(""));
+    let mut files = template_files(subject.as_deref(), below);
     let templates = files.len();
-    if *cases {
-        let embedded = collection::embedded();
-        files.extend(embedded.map(|(path, bytes)| NewFile {
+    if *embedded {
+        files.extend(collection::embedded().map(|(path, bytes)| NewFile {
             path: path.to_owned(),
             bytes: bytes.into(),
             may_differ: false,
@@ -103,45 +110,130 @@ pub(super) fn execute(arguments: &Arguments, typed: &CommandLine) -> Result<RunO
         }
     }
     if collected > 0 {
-        say!("wrote {collected} files of the embedded collection below {}", folder.join(collection::FOLDER).display());
-    }
-    if subject == "ours" {
         say!(
-            "\nThis folder judges `ours`, Lockstep's own controller; --subject \"command:./my-controller\" judges yours."
+            "wrote {} of the embedded collection below {}",
+            pluralize(collected, "file"),
+            folder.join(collection::FOLDER).display()
         );
-    }
-    if !*cases {
-        say!("\nIt has one case, and its folder cases/ hides those inside the program; --cases writes them beside it.");
+        say!("\nIn this folder the program reads cases/, and no longer the cases inside of it.");
     }
     if REPOSITORY.contains("OWNER") {
-        say!("\nIn .github/workflows/lockstep.yml put the account that has Lockstep in the place of OWNER.");
+        say!("\nIn the workflow put the account that has Lockstep in the place of OWNER.");
     }
+    print_next_steps(typed, folder, subject.as_deref());
+    Ok(RunOutcome::Conformant)
+}
+
+fn print_next_steps(typed: &CommandLine, folder: &Path, subject: Option<&str>) {
+    let program = &typed.program;
     say!("\nnext:");
     if folder != Path::new(".") {
         say!("  cd {}", quote(&folder.display().to_string()));
     }
-    let program = &typed.program;
-    say!("  {program} run --subject {}", quote(subject));
-    say!("  {program} explain {CASE}");
-    Ok(RunOutcome::Conformant)
+    match subject {
+        Some(subject) => {
+            let subject = quote(subject);
+            say!("  {program} run own --subject {subject}             # the case in own/, by its rules");
+            say!(
+                "  {program} run cases/rolling --subject {subject}   # cases inside the program, by what upstream does"
+            );
+        }
+        None => {
+            say!("  {program} run own --subject ours   # Lockstep's own controller: how a green run looks");
+            say!("  {program} run own cases/rolling --subject \"{PLACEHOLDER}\"   # yours");
+        }
+    }
+    say!("  {program} explain own/first");
+    if subject.is_none() {
+        say!("\nThe workflow fails until its step `Build the controller` builds one.");
+    }
 }
 
-/// The files that every such folder gets.
-fn template_files(subject: &str) -> Vec<NewFile> {
-    let text = |path: &str, text: &str, may_differ| NewFile {
-        path: path.into(),
-        bytes: text.replace("SUBJECT", &quote(subject)).into_bytes().into(),
-        may_differ,
+/// The path as seen from the root, without `.` and `..`.
+fn absolute(here: &Path, path: &Path) -> PathBuf {
+    let mut all = PathBuf::new();
+    for part in here.join(path).components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => drop(all.pop()),
+            part => all.push(part),
+        }
+    }
+    all
+}
+
+/// The subject as it is written in the target folder: words that name a file here are given from
+/// there.
+fn subject_from(here: &Path, target: &Path, text: &str) -> Result<String, CliError> {
+    text.parse::<SubjectSpec>()?;
+    if text.chars().any(char::is_control) {
+        return Err(CliError::Usage("--subject has a control character, which a workflow cannot quote".to_owned()));
+    }
+    // The other kinds of subjects name at most one file.
+    let Some((kind, rest)) = text.split_once(':') else { return Ok(text.to_owned()) };
+    let from_target = |word: &str| {
+        let is_relative = Path::new(word).is_relative() && (word.contains('/') || here.join(word).exists());
+        // What is only there is meant from there.
+        let is_there = !here.join(word).exists() && target.join(word).exists();
+        if is_relative && !is_there { relative(target, &absolute(here, Path::new(word))) } else { word.to_owned() }
     };
-    let action = format!("{}@v{VERSION}", REPOSITORY.trim_start_matches("https://github.com/"));
+    if target == here {
+        return Ok(text.to_owned());
+    }
+    if kind != "command" {
+        return Ok(format!("{kind}:{}", if here.join(rest).exists() { from_target(rest) } else { rest.to_owned() }));
+    }
+    let words = shlex::split(rest).unwrap_or_default();
+    // The program may not be built yet.
+    let is_file = |number: usize, word: &str| number == 0 && word.contains('/') || here.join(word).exists();
+    let words = words
+        .iter()
+        .enumerate()
+        .map(|(number, word)| quote(&if is_file(number, word) { from_target(word) } else { word.to_owned() }));
+    Ok(format!("{kind}:{}", words.collect::<Vec<_>>().join(" ")))
+}
+
+/// The path of `to` as seen from the folder `from`; both are absolute. It always has a `/`, so that
+/// it is not looked up in PATH.
+fn relative(from: &Path, to: &Path) -> String {
+    let common = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();
+    let up = from.components().skip(common).map(|_| Path::new(".."));
+    let down = to.components().skip(common).map(|part| Path::new(part.as_os_str()));
+    let path: PathBuf = up.chain(down).collect();
+    let text = path.display().to_string();
+    if text.contains('/') { text } else { format!("./{text}") }
+}
+
+/// The files that every such folder gets; it is `below` the root of its repository.
+fn template_files(subject: Option<&str>, below: &Path) -> Vec<NewFile> {
+    let file = |path: PathBuf, text: String, may_differ| NewFile { path, bytes: text.into_bytes().into(), may_differ };
+    let subject_or_placeholder = quote(subject.unwrap_or(PLACEHOLDER));
+    let folder = if below.as_os_str().is_empty() { Path::new(".") } else { below };
     // A JSON string is a YAML string.
-    let subject_in_yaml = serde_json::Value::from(subject).to_string();
-    let workflow = include_str!("init/workflow.yml").replace("ACTION", &action).replace("SUBJECT", &subject_in_yaml);
+    let in_yaml = |text: &str| serde_json::Value::from(text).to_string();
+    let build = match subject {
+        // Nothing may be judged in the place of the user's controller.
+        None => in_yaml("echo 'write here what builds ./my-controller' >&2; exit 1"),
+        Some(_) => in_yaml("echo 'write here what builds the controller, if it is not in the repository'"),
+    };
+    let workflow = include_str!("init/workflow.yml")
+        .replace("OWN/", "own/")
+        .replace("REPOSITORY", REPOSITORY)
+        .replace("lockstep-VERSION", &format!("lockstep-{VERSION}"))
+        .replace("working-directory: FOLDER", &format!("working-directory: {}", in_yaml(&folder.display().to_string())))
+        .replace("FOLDER/", &if folder == Path::new(".") { String::new() } else { format!("{}/", folder.display()) })
+        .replace("BUILD", &build)
+        .replace("SUBJECT", &subject_or_placeholder);
+    // From the folder up to the root of the repository.
+    let workflow_path = below.components().map(|_| Path::new("..")).collect::<PathBuf>().join(WORKFLOW);
+    let readme = include_str!("init/README.md")
+        .replace("SUBJECT", &subject_or_placeholder)
+        .replace("WORKFLOW", &format!("`{}`", workflow_path.display()));
     vec![
-        text(CASE, include_str!("init/first.yaml"), false),
-        text(".github/workflows/lockstep.yml", &workflow, false),
-        text(".gitignore", include_str!("init/gitignore"), true),
-        text("README.md", include_str!("init/README.md"), true),
+        file(CASE.into(), include_str!("init/first.yaml").to_owned(), false),
+        file(workflow_path, workflow, false),
+        file(".gitignore".into(), include_str!("init/gitignore").to_owned(), true),
+        file("README.md".into(), readme, true),
     ]
 }
 
@@ -160,4 +252,41 @@ fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
         std::fs::create_dir_all(folder)?;
     }
     std::fs::File::create_new(path)?.write_all(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::program("command:./my-controller --fast", "mine", "command:../my-controller --fast")]
+    #[case::deeper("command:bin/my-controller", "a/b", "command:../../bin/my-controller")]
+    #[case::program_on_path("command:kube-thing -v", "mine", "command:kube-thing -v")]
+    #[case::file_of_an_interpreter("command:python3 main.py x", "mine", "command:python3 ../main.py x")]
+    #[case::words_with_blanks("command:'./my controller' 'a b'", "mine", "command:'../my controller' 'a b'")]
+    #[case::absolute("command:/bin/true", "mine", "command:/bin/true")]
+    #[case::only_in_the_folder("command:./inside", "mine", "command:./inside")]
+    #[case::same_folder("command:./my-controller", ".", "command:./my-controller")]
+    #[case::manifest("deployment:main.py", "mine", "deployment:../main.py")]
+    #[case::no_path("upstream:v1.35.0", "mine", "upstream:v1.35.0")]
+    #[case::name_alone("ours", "mine", "ours")]
+    fn subject_is_given_from_the_new_folder(#[case] typed: &str, #[case] folder: &str, #[case] expected: &str) {
+        let here = tempfile::tempdir().unwrap();
+        std::fs::create_dir(here.path().join("mine")).unwrap();
+        std::fs::write(here.path().join("mine/inside"), "").unwrap();
+        std::fs::write(here.path().join("main.py"), "").unwrap();
+        let target = absolute(here.path(), Path::new(folder));
+        assert_eq!(subject_from(here.path(), &target, typed).unwrap(), expected);
+    }
+
+    #[test]
+    fn workflow_of_a_folder_without_a_subject_cannot_be_green() {
+        let files = template_files(None, Path::new(""));
+        let text = String::from_utf8(files[1].bytes.to_vec()).unwrap();
+        assert!(text.contains("exit 1\"") && text.contains("--subject command:./my-controller\n"), "{text}");
+        let placeholders = ["FOLDER", "BUILD", "SUBJECT", "REPOSITORY", "VERSION", "OWN/"];
+        assert_eq!(placeholders.map(|word| text.contains(word)), [false; 6], "{text}");
+    }
 }

@@ -11,14 +11,15 @@ use std::time::Duration;
 use lockstep_case::{self as case, Case, CaseError, CollectionSize, Cost, Diagnostics};
 use lockstep_report::github::{self, AnnotationLocation};
 use lockstep_support::outcome::RunOutcome;
+use lockstep_support::pluralize;
 use lockstep_verdict::golden::{self, GoldenProblem};
 
 use super::CliError;
 use super::out::{self, colour, say};
+use super::progress::Progress;
 use super::reporter::is_github;
 use super::select::{CasePaths, find_files};
 
-/// Check case files and golden timelines, without playing them.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
@@ -38,11 +39,14 @@ struct LintCounts {
 }
 
 pub(super) fn execute(arguments: &Arguments) -> Result<RunOutcome, CliError> {
-    let paths = &arguments.files.paths;
+    let paths: Vec<PathBuf> = arguments.files.paths.iter().map(|path| case::locate(path)).collect();
+    let paths = &paths;
     let files = find_files(paths)?;
     let mut count = LintCounts::default();
     let (mut good, mut cases) = (Vec::new(), Vec::new());
+    Progress::for_process().expect("file", Some(files.len()));
     for path in &files {
+        Progress::for_process().advance(1);
         match case::load(path) {
             Ok(of_file) => {
                 // A case that is not blessed is judged by its rules.
@@ -67,8 +71,7 @@ pub(super) fn execute(arguments: &Arguments) -> Result<RunOutcome, CliError> {
     // A file that cannot be read counts as one case, of which nothing more is known.
     let counted = match cases.len() + count.bad {
         _ if count.bad == 0 => CollectionSize::of(&cases).to_string(),
-        1 => "1 case".to_owned(),
-        all => format!("{all} cases"),
+        all => pluralize(all, "case"),
     };
     for twins in case::check_unique_names(&cases).err().unwrap_or_default() {
         count.bad += 1;
@@ -145,14 +148,13 @@ impl LintCounts {
     /// `245 rollout cases: 1 timeline unblessed, stale or orphaned`, or `245 cases: 3 errors in 2
     /// files`.
     fn summary(&self, cases: &str) -> String {
-        let s = |number: usize| if number == 1 { "" } else { "s" };
         let mut parts = Vec::new();
         if self.errors > 0 {
-            parts.push(format!("{} error{} in {} file{}", self.errors, s(self.errors), self.bad, s(self.bad)));
+            parts.push(format!("{} in {}", pluralize(self.errors, "error"), pluralize(self.bad, "file")));
         }
         let timelines = self.strays + self.unread;
         if timelines > 0 {
-            parts.push(format!("{timelines} timeline{} unblessed, stale or orphaned", s(timelines)));
+            parts.push(format!("{} unblessed, stale or orphaned", pluralize(timelines, "timeline")));
         }
         let what = if parts.is_empty() { "nothing is wrong".to_owned() } else { parts.join("; ") };
         format!("{cases}: {what}")

@@ -10,7 +10,6 @@ use super::out::say;
 use super::rerun_command::CommandLine;
 use super::select::CaseSelection;
 
-/// List the cases.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]

@@ -3,7 +3,7 @@
 //! watch` checks invariants and statuses continuously.
 
 use std::fs::File;
-use std::io::stdin;
+use std::io::{Read, stdin};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,10 +17,10 @@ use lockstep_support::outcome::RunOutcome;
 use lockstep_support::sanitize;
 
 use super::out::{note, say};
+use super::progress::Progress;
 use super::recording_files::RecordingOutput;
 use super::{CliError, output_paths};
 
-/// Record a Deployment of a live cluster, its ReplicaSets, pods and Events. Reads only.
 #[derive(Debug, clap::Args)]
 pub(super) struct CaptureArguments {
     /// What to record: deployment/NAME.
@@ -75,7 +75,6 @@ pub(super) async fn execute_capture(arguments: CaptureArguments) -> Result<RunOu
     arguments.output.write(&recording)
 }
 
-/// Make a recording of a Deployment from audit logs.
 #[derive(Debug, clap::Args)]
 pub(super) struct ImportArguments {
     /// The logs of kube-apiserver, or a cloud's exports of them, in any order, also compressed by
@@ -106,21 +105,48 @@ pub(super) fn execute_import(arguments: &ImportArguments) -> Result<RunOutcome, 
     arguments.output.write(&recording)
 }
 
+/// The bytes of a MiB.
+const MIB: u64 = 1 << 20;
+
+/// Counts what is read, in MiB.
+struct MeteredReader<R> {
+    reader: R,
+    bytes: u64,
+}
+
+impl<R> MeteredReader<R> {
+    fn new(reader: R) -> Self {
+        Self { reader, bytes: 0 }
+    }
+}
+
+impl<R: Read> Read for MeteredReader<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let length = self.reader.read(buffer)?;
+        let before = self.bytes / MIB;
+        self.bytes += length as u64;
+        Progress::for_process().advance(usize::try_from(self.bytes / MIB - before).unwrap_or(0));
+        Ok(length)
+    }
+}
+
 /// Read all log files.
 fn read_logs(paths: &[PathBuf]) -> Result<Log, CliError> {
     let mut log = Log::default();
+    let sizes: Option<u64> = paths.iter().map(|path| Some(path.metadata().ok()?.len())).sum();
+    let total = sizes.and_then(|bytes| usize::try_from(bytes / MIB).ok()).filter(|total| *total > 0);
+    Progress::for_process().expect("megabyte", total);
     for path in paths {
         if path.as_os_str() == "-" {
-            log.add("standard input", stdin().lock())?;
+            log.add("standard input", MeteredReader::new(stdin().lock()))?;
         } else {
             let file = File::open(path).map_err(|source| FileError::File { path: path.clone(), source })?;
-            log.add(&path.display().to_string(), file)?;
+            log.add(&path.display().to_string(), MeteredReader::new(file))?;
         }
     }
     Ok(log)
 }
 
-/// Watch all Deployments of a live cluster for breaches of the invariants; reads only.
 #[derive(Debug, clap::Args)]
 pub(super) struct WatchArguments {
     /// For how long, such as 30m [default: until interrupted].
@@ -157,7 +183,7 @@ pub(super) struct WatchArguments {
     /// How far back the evidence goes. The same breach of a Deployment is reported once in this
     /// time.
     #[arg(help_heading = "Output", long, value_name = "TIME", value_parser = parse_length, default_value = "10m")]
-    keep: Duration,
+    evidence_span: Duration,
     /// Replace names, images, labels, annotations and variables in the evidence by numbers.
     #[arg(help_heading = "Output", long, requires = "evidence")]
     anonymise: bool,
@@ -184,7 +210,7 @@ pub(super) async fn execute_watch(arguments: WatchArguments) -> Result<RunOutcom
     let terms = Tolerances {
         staleness: millis(arguments.staleness),
         settle: millis(arguments.settle),
-        keep: millis(arguments.keep),
+        keep: millis(arguments.evidence_span),
         bytes: arguments.evidence_memory.saturating_mul(1 << 20),
         anonymise: arguments.anonymise,
     };
@@ -205,6 +231,6 @@ pub(super) async fn execute_watch(arguments: WatchArguments) -> Result<RunOutcom
         WatchMessage::Note(text) => note!("{}", sanitize::text(text)),
     };
     let breaches = watch(&client, &options, &Interrupt::for_process(), print).await?;
-    note!("{breaches} breaches");
+    note!("{breaches} breach{}", if breaches == 1 { "" } else { "es" });
     Ok(if breaches > 0 { RunOutcome::NonConformant } else { RunOutcome::Conformant })
 }

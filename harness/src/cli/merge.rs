@@ -13,11 +13,6 @@ use super::CliError;
 use super::out::{self, colour, note, say};
 use super::reporter::{FormatArgs, OutputFormat};
 
-/// Put the results of several shards together, as those of one run.
-///
-/// The last lines and the exit code are those of a run without shards. A missing shard is reported,
-/// and is inconclusive. Results of different runs are refused, and so are two results of a shard
-/// that contradict each other.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// Files that `--results` wrote, or folders of them.

@@ -12,8 +12,10 @@
 //!   `sharding` plays one part of a selection.
 //! * `select` finds the cases that the user names, `choice` those of them that apply to a subject.
 //! * `golden` finds what a subject is compared with, `recording_files` reads and writes recordings.
-//! * `reporter` prints judgements and writes reports, `out` is the only file that prints,
-//!   `output_paths` checks and writes files.
+//! * `reporter` prints judgements and writes reports, `progress` what a command is doing; `out` is the
+//!   only other file that prints; `output_paths` checks and writes files.
+//! * `tree` has the commands in their groups and the options with their reasons, from which all help
+//!   comes; `renamed` has the old names of options; `subject_parser` completes subjects.
 //! * `rerun_command` builds the command that repeats a play, `parallel` runs work on several
 //!   threads, `error` has the errors of all commands.
 //!
@@ -43,14 +45,18 @@ mod out;
 mod output_paths;
 mod parallel;
 mod play_args;
+mod progress;
 mod record;
 mod recording_files;
+mod renamed;
 mod replay;
 mod reporter;
 mod rerun_command;
 mod run;
 mod select;
 mod sharding;
+mod subject_parser;
+pub mod tree;
 mod versions;
 
 use std::ffi::OsString;
@@ -59,12 +65,13 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 pub use error::CliError;
 use futures::future::LocalBoxFuture;
 use lockstep_support::outcome::RunOutcome;
+use progress::Progress;
 use rerun_command::CommandLine;
 
-/// Tests Kubernetes Deployment controllers: runs cases step by step and compares each decision with
-/// upstream's.
+/// Judges a Kubernetes Deployment controller, step by step, by what upstream's
+/// kube-controller-manager does.
 #[derive(Debug, Parser)]
-#[command(name = "lockstep", version, after_help = AFTER)]
+#[command(name = "lockstep", version, after_help = MORE_HELP, after_long_help = EXIT_CODES)]
 pub struct Cli {
     #[command(subcommand)]
     command: CliCommand,
@@ -72,91 +79,65 @@ pub struct Cli {
     typed: CommandLine,
 }
 
-const AFTER: &str = "\
-Begin with:
-  lockstep run cases/rolling --subject \"command:./my-controller\"   judge a controller
-  lockstep explain cases/rolling/rollover.yaml                     what a case does, and why
-  lockstep init                                                    a folder for cases of your own
+const MORE_HELP: &str = "\
+`lockstep COMMAND -h` lists the usual options, `--help` all of them; `lockstep --help` also exit codes.";
+
+const EXIT_CODES: &str = "\
+`lockstep COMMAND -h` lists the usual options, `--help` all of them.
 
 Exit codes: 0 conformant; 1 non-conformant; 2 inconclusive; 3 unblessed or changed timelines; 4 no case selected;
 64 bad usage or a bad case file; 70 internal error. With several outcomes the most severe wins: 70, 64, 1, 2, 3.
 Ended early: 129 SIGHUP, 130 SIGINT, 143 SIGTERM, 141 standard output closed; what was judged until then is reported.";
 
+// What each does is in `tree`.
 #[derive(Debug, Subcommand)]
 enum CliCommand {
-    /// Judge a controller by the cases, against timelines recorded from upstream.
     Run(run::Arguments),
-    /// Run the cases live on two controllers and compare what they did.
     Compare(compare::Arguments),
-    /// Play cases and keep the recordings, unjudged.
-    Record(record::RecordArguments),
-    /// Judge stored recordings again, without a cluster.
-    Judge(record::JudgeArguments),
-    /// Step through a recording, forwards and backwards, in a terminal.
-    ///
-    /// Left and right go a step of the case, or without steps a decision; up and down one version.
-    /// With `--html` or `--trace` the recording is written to a file instead.
-    Inspect(inspect::Arguments),
-    /// Record a Deployment of a live cluster while something happens to it; reads only.
-    Capture(live::CaptureArguments),
-    /// Watch all Deployments of a live cluster for breaches of the invariants; reads only.
-    Watch(live::WatchArguments),
-    /// Make a recording of a Deployment from the audit logs of a cluster.
-    ///
-    /// The logs need level RequestResponse for writes of deployments, replicasets, pods and events.
-    Import(live::ImportArguments),
-    /// Infer a case from a recording: what users and nodes did becomes its steps.
-    Case(replay::CaseArguments),
-    /// Play what happened in a recording on upstream, and compare what the recorded cluster did.
-    Replay(replay::ReplayArguments),
-    /// Record golden timelines from upstream.
-    ///
-    /// Each case is recorded five times on two boots of a control plane; the timelines are written
-    /// beside the cases.
-    Bless(bless::Arguments),
-    /// Crash the controller, refuse its writes and delay its watches, at every write of a case.
-    ///
-    /// After each fault the case must end as it ends without one.
-    Faults(faults::Arguments),
-    /// Play a case in every order in which its events can reach the controller.
-    Explore(explore::Arguments),
-    /// Search for a program on which two controllers differ.
-    Fuzz(fuzz::Arguments),
-    /// Put the results of several shards together, as those of one run.
-    Merge(merge::Arguments),
-    /// Play the cases on several versions of upstream, and show what changed between which two.
     Versions(versions::Arguments),
-    /// List the cases.
-    List(list::Arguments),
-    /// Write a folder whose cases judge a controller of your own: a first case and a workflow.
-    Init(init::Arguments),
-    /// Explain a case step by step: what happens, what upstream does, and why.
     Explain(explain::Arguments),
-    /// Check case files and golden timelines, without playing them.
+    Inspect(inspect::Arguments),
+    List(list::Arguments),
+    Init(init::Arguments),
     Lint(lint::Arguments),
-    /// Print the JSON schema of case files, for editors.
+    Bless(bless::Arguments),
     Schema(generate::SchemaArguments),
-    /// Check which clusters can run on this machine.
+    Capture(live::CaptureArguments),
+    Import(live::ImportArguments),
+    Watch(live::WatchArguments),
+    Case(replay::CaseArguments),
+    Replay(replay::ReplayArguments),
+    Faults(faults::Arguments),
+    Explore(explore::Arguments),
+    Fuzz(fuzz::Arguments),
+    Record(record::RecordArguments),
+    Judge(record::JudgeArguments),
+    Merge(merge::Arguments),
     Doctor,
-    /// Print shell completions.
-    Completions(generate::CompletionsArguments),
-    /// Show which case or test covers each requirement.
-    Coverage(coverage::Arguments),
-    /// Run the mutant bank: every mutant must fail at least one case.
-    Mutants(mutants::Arguments),
-    /// Start and stop a cluster that runs and kubectl can use.
     Cluster(cluster::Arguments),
+    Completions(generate::CompletionsArguments),
+    Coverage(coverage::Arguments),
+    Mutants(mutants::Arguments),
 }
 
 impl Cli {
+    /// The program's definition: its commands and their options, with the texts of the tree.
+    pub fn definition() -> clap::Command {
+        tree::describe(Self::command()).mut_subcommands(cluster_args::describe_cluster)
+    }
+
     /// Parse a command line that begins with the program's name.
     ///
     /// # Errors
     /// Help, version or bad usage, as an error that prints itself.
     pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
-        let command = Self::command();
-        let matches = command.clone().try_get_matches_from(words)?;
-        let cli = Self::from_arg_matches(&matches).map_err(|error| error.format(&mut Self::command()))?;
+        let mut command = Self::definition();
+        let words: Vec<OsString> = words.into_iter().collect();
+        let matches = command.clone().try_get_matches_from(&words).map_err(|error| {
+            let typed: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+            renamed::with_new_name(error, &mut command, &typed)
+        })?;
+        let cli = Self::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
         Ok(Self { typed: CommandLine::new(rerun_command::program(), &command, &matches), ..cli })
     }
 
@@ -170,6 +151,7 @@ impl Cli {
     }
 
     async fn perform(self) -> Result<RunOutcome, CliError> {
+        let _printing = Progress::for_process().start(self.typed.name());
         match self.command {
             CliCommand::Run(arguments) => run::execute(arguments, &self.typed).await,
             CliCommand::Compare(arguments) => compare::execute(arguments, &self.typed).await,
@@ -193,7 +175,7 @@ impl Cli {
             CliCommand::Lint(arguments) => lint::execute(&arguments),
             CliCommand::Schema(arguments) => generate::execute_schema(&arguments),
             CliCommand::Doctor => Ok(cluster::doctor()),
-            CliCommand::Completions(arguments) => generate::execute_completions(&arguments, &mut Self::command()),
+            CliCommand::Completions(arguments) => generate::execute_completions(&arguments, &mut Self::definition()),
             CliCommand::Coverage(arguments) => coverage::execute(&arguments),
             CliCommand::Mutants(arguments) => mutants::execute(&arguments).await,
             CliCommand::Cluster(arguments) => cluster::execute(arguments, &self.typed).await,

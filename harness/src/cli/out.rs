@@ -1,4 +1,4 @@
-//! The only place that writes to standard output and standard error.
+//! The only place that writes to standard output and, beside `progress`, to standard error.
 //!
 //! Output comes in part from files, clusters and subjects, so all of it is sanitised here: only the
 //! harness's own styles pass as escape sequences, and only to a terminal. Only [`command`] writes
@@ -13,6 +13,8 @@ use std::io::{ErrorKind, IsTerminal, Write};
 use lockstep_cluster::supervise::Interrupt;
 use lockstep_support::outcome::InterruptCause;
 use lockstep_support::sanitize;
+
+use super::progress::Progress;
 
 /// Prints a line of the result on standard output.
 macro_rules! say {
@@ -50,10 +52,14 @@ pub(super) fn command(annotation: &str) {
 }
 
 fn print(text: &str) {
+    Progress::for_process().while_cleared(|| print_now(text));
+}
+
+fn print_now(text: &str) {
     let mut out = std::io::stdout().lock();
     if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         if error.kind() != ErrorKind::BrokenPipe && Interrupt::for_process().cause().is_none() {
-            aside(format_args!("error: cannot write to standard output: {error}"));
+            aside_now(format_args!("error: cannot write to standard output: {error}"));
         }
         Interrupt::for_process().raise(InterruptCause::Output);
     }
@@ -61,6 +67,10 @@ fn print(text: &str) {
 
 /// Print a line on standard error.
 pub(super) fn aside(text: Arguments<'_>) {
+    Progress::for_process().while_cleared(|| aside_now(text));
+}
+
+fn aside_now(text: Arguments<'_>) {
     // If standard error is closed, there is no other place to report it.
     let _ = writeln!(std::io::stderr().lock(), "{}", sanitize::for_terminal(&text.to_string(), || false));
 }

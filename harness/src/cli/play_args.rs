@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,8 +13,8 @@ use lockstep_cluster::supervise::{self, Interrupt};
 use lockstep_cluster::{self as cluster, SiteName};
 use lockstep_recording::Recording;
 use lockstep_recording::controllers::ControllerSet;
+use lockstep_runner::SubjectOptions;
 use lockstep_runner::run::{ClusterSource, Setup, Subscribers};
-use lockstep_runner::{MOST_SUB_STEPS, SubjectOptions};
 use lockstep_subject::{ClusterControllers, Reference, ServiceAccount, SubjectError, SubjectSpec};
 use lockstep_workload::Workload;
 
@@ -21,7 +22,8 @@ use super::CliError;
 use super::choice::{CaseChoice, SubjectScope};
 use super::cluster_args::ClusterArgs;
 use super::out::note;
-use super::reporter::NotesReporter;
+use super::progress::Progress;
+use super::reporter::{ProgressReporter, messages};
 use super::select::CaseSelection;
 
 /// Where and how to play cases.
@@ -30,68 +32,79 @@ use super::select::CaseSelection;
 pub(super) struct PlayArgs {
     #[command(flatten)]
     pub(super) cluster_args: ClusterArgs,
-    /// How long a step may take to settle before it fails; in proportion longer where a case wants
-    /// more than 1000 pods.
-    #[arg(help_heading = "Playing", long, default_value = "20s", value_name = "TIME", value_parser = budget)]
-    budget: Duration,
-    /// How many sub-steps a step with `all` or `every` may have before it fails.
-    #[arg(help_heading = "Playing", long, default_value_t = MOST_SUB_STEPS, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
-    most_sub_steps: u32,
+    #[command(flatten)]
+    scope: ScopeArgs,
+    #[command(flatten)]
+    pub(super) common: CommonPlayArgs,
     /// Who runs the pods: the case alone, or a kubelet [default: as each case says].
     ///
     /// `real` needs kind; the case then holds a readiness gate.
-    #[arg(help_heading = "Playing", long, value_enum, value_name = "KIND")]
+    #[arg(help_heading = "Playing", long, hide_short_help = true, value_enum, value_name = "KIND")]
     pods: Option<PodsArgument>,
+}
+
+/// What the subjects bring and follow, which selects cases.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(super) struct ScopeArgs {
     /// Controllers under test, such as deployment,replicaset [default: those that each case
     /// judges].
     ///
     /// The cluster runs all others, from upstream.
-    #[arg(help_heading = "Playing", long, value_name = "CONTROLLERS")]
+    #[arg(help_heading = "Subject", long, hide_short_help = true, value_name = "CONTROLLERS")]
     controllers: Option<ControllerSet>,
     /// Only config-restart cases of this profile: xing, safe or reloader [default: safe].
     ///
     /// Our own controller is given each case's profile and plays xing and safe.
-    #[arg(help_heading = "Playing", long, value_name = "PROFILE")]
+    #[arg(help_heading = "Subject", long, hide_short_help = true, value_name = "PROFILE")]
     profile: Option<RestartProfile>,
+}
+
+/// How to play, of the commands that play on the simulated cluster only, too.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct CommonPlayArgs {
     /// Play the cases on this kind in place of Deployments: argo-rollouts, or a file.
     ///
     /// Every Deployment of a case is written as this kind, and read as a Deployment. The file says
     /// where the kind has a Deployment's fields. For subjects command:PROGRAM and
     /// deployment:MANIFEST, on the Deployment controller's cases.
-    #[arg(help_heading = "Playing", long, value_name = "WORKLOAD")]
+    #[arg(help_heading = "Subject", long, hide_short_help = true, value_name = "WORKLOAD")]
     workload: Option<Workload>,
     /// Give a `command:` subject the environment of a pod.
     ///
     /// KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT and the files of a service account, mounted
     /// for it alone.
-    #[arg(help_heading = "Playing", long)]
+    #[arg(help_heading = "Subject", long, hide_short_help = true)]
     in_cluster: bool,
     /// Pass this variable to a subject that is a process; repeat it for several.
     ///
     /// A subject gets PATH, HOME, KUBECONFIG, TMPDIR, the locale, NO_PROXY, SSL_CERT_FILE and
     /// SSL_CERT_DIR, what Go's and Rust's runtimes read, and no other variable.
-    #[arg(help_heading = "Playing", long, value_name = "NAME", value_parser = variable)]
+    #[arg(help_heading = "Subject", long, hide_short_help = true, value_name = "NAME", value_parser = variable)]
     subject_env: Vec<String>,
-    /// Seed of names, uids and delays on `sim`, and of the choice of faults.
+    /// How long a step may take to settle before it fails.
     ///
-    /// With 0 nothing is delayed. Identical arguments give an identical run.
-    #[arg(help_heading = "Playing", long, default_value_t = 0, value_name = "N")]
-    pub(super) seed: u64,
+    /// In proportion longer where a case wants more than 1000 pods.
+    #[arg(help_heading = "Playing", long, default_value = "20s", value_name = "TIME", value_parser = budget)]
+    budget: Duration,
+    /// sim: the seed of names and delays; for `run` also a range, such as 1..1000.
+    ///
+    /// Both ends are included. The seed also chooses among faults. With 0 nothing is delayed.
+    /// Identical arguments give an identical run.
+    #[arg(help_heading = "Playing", long, default_value = "0", value_name = "N|FROM..TO")]
+    seeds: SeedRange,
+    /// sim: play each case N times [without N: twice] and compare every request and answer.
+    #[arg(help_heading = "Playing", long, hide_short_help = true, value_name = "N")]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "2")]
+    #[arg(value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    check_determinism: Option<u32>,
     /// sim: whose controllers run beside the subject: simulated, upstream or upstream:VERSION.
     ///
     /// `simulated`: this project's ReplicaSet controller (and Deployment controller, where the
     /// subject has another) and the simulated server's garbage collector. `upstream`:
     /// kube-controller-manager's own, in virtual time, once `scripts/fetch virtual` has built
     /// them; the subject is then `ours` or `upstream`.
-    #[arg(help_heading = "Playing", long, default_value_t, value_name = "CONTROLLERS")]
+    #[arg(help_heading = "Playing", long, hide_short_help = true, default_value_t, value_name = "CONTROLLERS")]
     cluster_controllers: ClusterControllers,
-    /// sim: play each case twice and compare every request and answer.
-    #[arg(help_heading = "Playing", long)]
-    check_determinism: bool,
-    /// sim: how many plays `--check-determinism` compares.
-    #[arg(help_heading = "Playing", long, value_name = "N", default_value_t = 2, requires = "check_determinism")]
-    #[arg(value_parser = clap::value_parser!(u32).range(2..=10_000))]
-    check_plays: u32,
     /// Cases played in parallel [default: number of cores on sim, twice as many elsewhere].
     ///
     /// On sim each has a cluster of its own. Elsewhere they are played in namespaces of one
@@ -99,9 +112,6 @@ pub(super) struct PlayArgs {
     /// between it and the server.
     #[arg(help_heading = "Playing", short = 'j', long, value_name = "N", value_parser = jobs)]
     jobs: Option<NonZeroUsize>,
-    /// kind: leave the cluster running; the next run uses it.
-    #[arg(help_heading = "Playing", long)]
-    keep: bool,
 }
 
 /// The most parallel plays. Each needs memory, and most need a cluster.
@@ -123,6 +133,25 @@ pub(super) enum PodsArgument {
 }
 
 impl PlayArgs {
+    /// The arguments of a command that plays on the simulated cluster only.
+    pub(super) fn simulated(scope: ScopeArgs, common: CommonPlayArgs) -> Self {
+        Self { cluster_args: ClusterArgs::simulated(), scope, common, pods: None }
+    }
+
+    /// The only seed, or the first of several.
+    pub(super) fn seed(&self) -> u64 {
+        self.common.seeds.first
+    }
+
+    /// Take the seeds out if they are several, so that each is played in a round of its own.
+    pub(super) fn take_seeds(&mut self) -> Option<RangeInclusive<u64>> {
+        let SeedRange { first, last } = self.common.seeds;
+        (first < last).then(|| {
+            self.common.seeds = SeedRange { first: 0, last: 0 };
+            first..=last
+        })
+    }
+
     /// The selected cases that apply to the subjects. Notes about the others go to standard error.
     pub(super) fn choose(&self, selection: &CaseSelection, specs: &[SubjectSpec]) -> Result<Vec<Arc<Case>>, CliError> {
         let is_external = specs.iter().any(SubjectSpec::is_strange);
@@ -130,16 +159,17 @@ impl PlayArgs {
         // Another project's controller is one controller with one profile.
         let reference = specs.iter().find_map(SubjectSpec::reference);
         let restarts = Reference::controllers();
-        let of_reference = reference.map(|_| self.controllers.as_ref().unwrap_or(&restarts));
+        let of_reference = reference.map(|_| self.scope.controllers.as_ref().unwrap_or(&restarts));
         let scope = SubjectScope {
-            controllers: of_reference.or_else(|| is_external.then(|| self.controllers.as_ref().unwrap_or(&default))),
-            profile: self.profile.or_else(|| match reference {
+            controllers: of_reference
+                .or_else(|| is_external.then(|| self.scope.controllers.as_ref().unwrap_or(&default))),
+            profile: self.scope.profile.or_else(|| match reference {
                 Some(one) => Some(one.profile()),
                 None => is_external.then(RestartProfile::default),
             }),
             specs,
             takes_options: specs.iter().all(SubjectSpec::takes_restart_options),
-            workload: self.workload.as_ref(),
+            workload: self.common.workload.as_ref(),
             has_deployments: !specs.iter().any(SubjectSpec::may_have_a_workload),
         };
         let CaseChoice { cases, notes } = scope.choose(selection.cases()?, |case| selection.names(case));
@@ -156,15 +186,18 @@ impl PlayArgs {
         let usage = |why: String| Err(CliError::Usage(why));
         self.cluster_args.check()?;
         specs.iter().try_for_each(SubjectSpec::check)?;
+        if self.common.seeds.first != self.common.seeds.last {
+            return usage("only `run` plays several seeds; name one, such as --seeds 7".to_owned());
+        }
         let site = self.cluster_args.cluster();
-        if self.in_cluster {
+        if self.common.in_cluster {
             if !specs.iter().any(|spec| matches!(spec, SubjectSpec::Command(_))) {
                 return usage("--in-cluster is for subjects command:PROGRAM; add one, or leave it out".to_owned());
             }
             let mounts = supervise::can_mount(Path::new(ServiceAccount::PATH));
             mounts.map_err(|error| CliError::Usage(format!("--in-cluster: {error}")))?;
         }
-        if let Some(workload) = &self.workload
+        if let Some(workload) = &self.common.workload
             && let Some(spec) = specs.iter().find(|spec| !spec.may_have_a_workload())
         {
             return usage(format!(
@@ -187,11 +220,11 @@ impl PlayArgs {
             let known = cluster::DEFAULT_VERSION;
             return usage(format!("sim answers as {known} does; add --cluster control-plane for another version"));
         }
-        if self.cluster_controllers.are_upstream() && site != SiteName::Sim {
+        if self.common.cluster_controllers.are_upstream() && site != SiteName::Sim {
             let why = format!("--cluster-controllers is for --cluster sim; the controllers of {site} are upstream's");
             return usage(why);
         }
-        self.cluster_controllers.check(specs)?;
+        self.common.cluster_controllers.check(specs)?;
         if site == SiteName::Sim {
             for why in specs.iter().filter_map(SubjectSpec::not_built) {
                 note!("{why}; kube-controller-manager runs as a process until then, over HTTP and in real time");
@@ -208,18 +241,11 @@ impl PlayArgs {
             environments.insert(under_test);
         }
         // Other clusters are created and removed for each set of controllers.
-        if environments.len() > 1 && (site == SiteName::Kubeconfig || self.keep) {
+        if environments.len() > 1 && site == SiteName::Kubeconfig {
             let sets = environments.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
             let why = format!(
                 "one cluster cannot leave out {sets} in turn; run the cases of one kind, or give --controllers"
             );
-            return usage(why);
-        }
-        if self.keep && site != SiteName::Kind {
-            let why = match site {
-                SiteName::Kubeconfig => "--keep is for kind; a cluster of your own is never removed".to_owned(),
-                _ => format!("--keep is for kind; `lockstep cluster up --cluster {site}` leaves one running"),
-            };
             return usage(why);
         }
         if self.pods == Some(PodsArgument::Real) {
@@ -241,7 +267,7 @@ impl PlayArgs {
 
     /// The controllers that subjects bring to a case.
     fn under_test<'a>(&'a self, case: &'a Case) -> &'a ControllerSet {
-        self.controllers.as_ref().unwrap_or(&case.controllers)
+        self.scope.controllers.as_ref().unwrap_or(&case.controllers)
     }
 
     /// The cases grouped by the controllers under test, each group with a setup of its own,
@@ -270,48 +296,69 @@ impl PlayArgs {
             PodsArgument::Held => PodKind::Held,
             PodsArgument::Real => PodKind::Real,
         });
-        let plan = self.cluster_args.plan(self.keep);
+        let plan = self.cluster_args.plan(false);
         let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         // On a real cluster a case mostly waits.
         let usual = if plan.site.name() == SiteName::Sim { cores } else { cores.saturating_mul(PLAYS_PER_CORE) };
-        let lanes = self.jobs.unwrap_or(usual);
+        let lanes = self.common.jobs.unwrap_or(usual);
         Setup {
             source: ClusterSource::Standing,
-            budget: self.budget,
-            most_sub_steps: self.most_sub_steps,
+            budget: self.common.budget,
             pods,
-            profile: self.profile,
-            process: SubjectOptions { in_cluster: self.in_cluster, variables: self.subject_env.clone() },
-            workload: self.workload.clone(),
-            seed: self.seed,
-            plays: if self.check_determinism { self.check_plays } else { 1 },
+            profile: self.scope.profile,
+            process: SubjectOptions { in_cluster: self.common.in_cluster, variables: self.common.subject_env.clone() },
+            workload: self.common.workload.clone(),
+            seed: self.seed(),
+            plays: self.common.check_determinism.unwrap_or(1),
             lanes,
-            cluster_controllers: self.cluster_controllers.clone(),
+            cluster_controllers: self.common.cluster_controllers.clone(),
             interrupt: Interrupt::for_process(),
             events,
             ..Setup::new(plan)
         }
     }
 
-    /// Play each case once, and return it with its recording.
+    /// Play each case once, and return it with its recording. The caller says how many plays to
+    /// expect, if it knows.
     pub(super) async fn record_once(
         &self,
         spec: &SubjectSpec,
         cases: Vec<Arc<Case>>,
     ) -> Result<Vec<(Arc<Case>, Recording)>, CliError> {
-        let mut all = Vec::new();
+        let (mut all, progress) = (Vec::new(), Progress::for_process());
         for (under_test, cases) in self.by_controllers(cases) {
-            let setup = self.setup(Subscribers::new(vec![Arc::new(NotesReporter)]));
+            let setup = self.setup(messages(ProgressReporter::Naming));
             let specs = std::slice::from_ref(spec);
             let played = setup.for_each_subject(&under_test, specs, cases.len(), async |_, player| {
                 for case in &cases {
+                    progress.describe(case.name.clone());
                     all.push((Arc::clone(case), player.play(case).await?));
+                    progress.advance(1);
                 }
                 Ok::<_, CliError>(())
             });
             played.await?;
         }
         Ok(all)
+    }
+}
+
+/// A seed, or a range of seeds with both ends included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct SeedRange {
+    first: u64,
+    last: u64,
+}
+
+impl std::str::FromStr for SeedRange {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let bad = || "use a number, or two with the smaller first, such as 1..1000".to_owned();
+        let number = |text: &str| text.parse::<u64>().map_err(|_| bad());
+        let (first, last) = text.split_once("..").unwrap_or((text, text));
+        let seeds = Self { first: number(first)?, last: number(last.trim_start_matches('='))? };
+        if seeds.first <= seeds.last { Ok(seeds) } else { Err(bad()) }
     }
 }
 

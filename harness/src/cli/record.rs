@@ -19,22 +19,24 @@ use walkdir::WalkDir;
 use super::golden::{GoldenArgs, load_golden_beside};
 use super::out::say;
 use super::play_args::PlayArgs;
+use super::progress::Progress;
 use super::recording_files::store;
-use super::reporter::{FormatArgs, HumanStyle, NotesReporter, ReportArgs, reporters};
+use super::reporter::{FormatArgs, HumanStyle, ProgressReporter, ReportArgs, messages, reporters};
 use super::rerun_command::{CommandLine, OMITTED_FROM_RERUN};
 use super::select::CaseSelection;
+use super::subject_parser::SubjectParser;
 use super::{CliError, output_paths, recording_files};
 
-/// Play cases and keep the recordings, unjudged.
 #[derive(Debug, clap::Args)]
 pub(super) struct RecordArguments {
+    /// The controller to record.
+    #[arg(help_heading = "Subject", long, default_value = "upstream")]
+    #[arg(value_parser = SubjectParser, hide_possible_values = true)]
+    subject: String,
     #[command(flatten)]
     selection: CaseSelection,
     #[command(flatten)]
     play_args: PlayArgs,
-    /// The controller to record.
-    #[arg(help_heading = "Subject", long, default_value = "upstream")]
-    subject: String,
     /// Folder for the recordings: `<area>/<case>.ndjson`.
     #[arg(help_heading = "Output", long, value_name = "FOLDER")]
     out: PathBuf,
@@ -46,7 +48,8 @@ pub(super) async fn execute_record(arguments: RecordArguments) -> Result<RunOutc
     arguments.play_args.check(&cases, std::slice::from_ref(&spec))?;
     output_paths::check_folder("--out", Some(&arguments.out))?;
     let mut is_unfinished = false;
-    let setup = arguments.play_args.setup(Subscribers::new(vec![Arc::new(NotesReporter)]));
+    let setup = arguments.play_args.setup(messages(ProgressReporter::Counting));
+    setup.events.emit(&RunEvent::RunStarted { plays: cases.len() })?;
     let specs = std::slice::from_ref(&spec);
     for (setup, under_test, cases) in arguments.play_args.by_environment(&setup, cases) {
         let recorded = setup.for_each_subject(&under_test, specs, cases.len(), async |_, player| {
@@ -63,11 +66,10 @@ pub(super) async fn execute_record(arguments: RecordArguments) -> Result<RunOutc
     Ok(if is_unfinished { RunOutcome::Inconclusive } else { RunOutcome::Conformant })
 }
 
-/// Judge stored recordings again, without a cluster.
 #[derive(Debug, clap::Args)]
 pub(super) struct JudgeArguments {
     /// Recordings, or folders of them.
-    #[arg(help_heading = "Output", required = true)]
+    #[arg(required = true)]
     recordings: Vec<PathBuf>,
     #[command(flatten)]
     golden: GoldenArgs,
@@ -85,8 +87,10 @@ pub(super) fn execute_judge(arguments: &JudgeArguments, typed: &CommandLine) -> 
     let paths = find_recordings(&arguments.recordings)?;
     let mut outcomes = Vec::new();
     let mut cause = None;
+    Progress::for_process().expect("recording", Some(paths.len()));
     for path in &paths {
         outcomes.push(arguments.judge(typed, &events, path)?);
+        Progress::for_process().advance(1);
         cause = Interrupt::for_process().cause();
         if cause.is_some() {
             break;

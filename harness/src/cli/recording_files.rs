@@ -6,7 +6,7 @@ use lockstep_live::capture::anonymous;
 use lockstep_recording::{FileName, Recording, RecordingEntry, RecordingError};
 use lockstep_runner::run::FileError;
 use lockstep_support::outcome::RunOutcome;
-use lockstep_support::{private_fs, sanitize};
+use lockstep_support::{pluralize, private_fs, sanitize};
 
 use super::out::note;
 use super::{CliError, output_paths};
@@ -89,10 +89,11 @@ fn write_with_summary(path: &Path, recording: &Recording) -> Result<RunOutcome, 
     if gaps.len() > MOST_GAPS {
         note!("gap: {} more; the recording names them", gaps.len() - MOST_GAPS);
     }
-    let (path, plural) = (path.display(), if gaps.len() == 1 { "" } else { "s" });
+    let path = path.display();
     note!(
-        "wrote {path} with {versions} versions of objects and {} gap{plural}; `lockstep replay {path}` goes on",
-        gaps.len()
+        "wrote {path} with {} of objects and {}; `lockstep replay {path}` goes on",
+        pluralize(versions, "version"),
+        pluralize(gaps.len(), "gap")
     );
     Ok(if gaps.is_empty() { RunOutcome::Conformant } else { RunOutcome::Inconclusive })
 }

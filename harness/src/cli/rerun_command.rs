@@ -15,13 +15,12 @@ const CARGO_CONFIG: &str = ".cargo/config.toml";
 
 /// The flags that the rerun command of one play leaves out, because they do not affect it or are
 /// added otherwise.
-pub(super) const OMITTED_FROM_RERUN: [&str; 17] = [
+pub(super) const OMITTED_FROM_RERUN: [&str; 15] = [
     // These select the plays; the rerun command names the case, the subject and the seed.
     "filter",
     "rerun_failed",
     "repeat",
     "seeds",
-    "seed",
     "subject",
     "fail_fast",
     "jobs",
@@ -34,7 +33,6 @@ pub(super) const OMITTED_FROM_RERUN: [&str; 17] = [
     "html",
     "junit",
     "evidence",
-    "legend",
 ];
 
 /// The command line of this process.
@@ -94,8 +92,9 @@ impl CommandLine {
                 words += &format!(" --{flag}");
                 continue;
             }
+            let between = if argument.is_require_equals_set() { "=" } else { " " };
             for value in matches.get_raw(id).into_iter().flatten() {
-                words += &format!(" --{flag} {}", quote(&value.to_string_lossy()));
+                words += &format!(" --{flag}{between}{}", quote(&value.to_string_lossy()));
             }
         }
         words
@@ -131,7 +130,7 @@ mod tests {
     use std::collections::BTreeSet;
     use std::ffi::OsString;
 
-    use clap::{Arg, CommandFactory};
+    use clap::Arg;
     use rstest::rstest;
 
     use super::*;
@@ -140,12 +139,12 @@ mod tests {
     /// A valid value for each flag.
     fn sample(argument: &Arg) -> String {
         let known = argument.get_possible_values();
-        if let Some(value) = known.last() {
+        if let Some(value) = known.last().filter(|_| !argument.is_hide_possible_values_set()) {
             return value.get_name().to_owned();
         }
         let value = match argument.get_id().as_str() {
             "budget" => "3s",
-            "check_plays" => "9",
+            "check_determinism" => "9",
             "controllers" => "replicaset",
             "cluster_controllers" => "upstream:v1.33.13",
             "k8s_version" => "v1.33.13",
@@ -154,10 +153,9 @@ mod tests {
             "profile" => "xing",
             "subject_env" => "PATH",
             "workload" => "argo-rollouts",
-            "kind_config" => "my config.yaml",
             "subject" => "command:./it 'a b' $HOME",
             "cluster" => "kind",
-            "cases" | "kubeconfig" | "yes_this_cluster" | "image_registry" | "etcd_image" | "node_image" => "it's here",
+            "cases" | "kubeconfig" | "yes_this_cluster" => "it's here",
             // A new flag that needs another value is added above, or to the flags that are left
             // out.
             _ => "1",
@@ -172,11 +170,11 @@ mod tests {
 
     #[rstest]
     #[case("run", &OMITTED_FROM_RERUN)]
-    #[case("compare", &["filter", "rerun_failed", "timelines", "recordings", "html", "junit", "evidence", "legend", "jobs"])]
+    #[case("compare", &["filter", "rerun_failed", "timelines", "recordings", "html", "junit", "evidence", "jobs"])]
     #[case("faults", &faults::OMITTED_FROM_FAULT_RERUN)]
-    #[case("judge", &["output", "html", "junit", "evidence", "legend"])]
+    #[case("judge", &["output", "html", "junit", "evidence"])]
     fn rerun_repeats_every_relevant_flag(#[case] name: &str, #[case] without: &[&str]) {
-        let cli = Cli::command();
+        let cli = Cli::definition();
         let command = cli.find_subcommand(name).unwrap();
         let flags: Vec<&Arg> = command.get_arguments().filter(|argument| !argument.is_positional()).collect();
         let known: BTreeSet<&str> = flags.iter().map(|flag| flag.get_id().as_str()).collect();
@@ -188,7 +186,9 @@ mod tests {
         for flag in flags.iter().filter(|flag| !without.contains(&flag.get_id().as_str())) {
             let long = format!("--{}", flag.get_long().unwrap_or_else(|| panic!("{flag} has no long form")));
             let mut words = vec![long];
-            if flag.get_action().takes_values() {
+            if flag.is_require_equals_set() {
+                words = vec![format!("{}={}", words[0], sample(flag))];
+            } else if flag.get_action().takes_values() {
                 words.push(sample(flag));
             }
             line.extend(words.clone());
@@ -212,7 +212,7 @@ mod tests {
     fn rerun_omits_irrelevant_flags() {
         let line = "lockstep run a.yaml --junit x.xml -j 3 --budget 1s --repeat 2 --fail-fast --check-determinism";
         let typed = parsed(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
-        assert_eq!(typed.flags(&OMITTED_FROM_RERUN), " --budget 1s --check-determinism");
+        assert_eq!(typed.flags(&OMITTED_FROM_RERUN), " --budget 1s --check-determinism=2");
         assert!(typed.beginning().ends_with(" run"));
     }
 

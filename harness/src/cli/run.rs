@@ -1,7 +1,7 @@
 //! `lockstep run`: judges subjects by cases, against the timelines blessed from upstream.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, RangeInclusive};
 use std::path::PathBuf;
 
 use lockstep_case::Case;
@@ -18,6 +18,7 @@ use lockstep_support::sanitize::quote;
 use lockstep_verdict as verdict;
 use lockstep_verdict::golden::GoldenTimelines;
 
+use super::cluster_args::default_cluster;
 use super::golden::{AsVersionArgs, load_golden};
 use super::out::note;
 use super::play_args::PlayArgs;
@@ -25,18 +26,14 @@ use super::reporter::{FormatArgs, HumanStyle, ReportArgs, reporters};
 use super::rerun_command::{CommandLine, OMITTED_FROM_RERUN};
 use super::select::CaseSelection;
 use super::sharding::{EnvironmentCases, Sharding, first_item, items};
+use super::subject_parser::SubjectParser;
 use super::{CliError, output_paths, recording_files};
 
-/// Judge a controller by the cases, against timelines recorded from upstream.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    #[command(flatten)]
-    selection: CaseSelection,
-    #[command(flatten)]
-    play_args: PlayArgs,
-    /// The controller to judge: ours, upstream, upstream:VERSION, "command:PROGRAM ARGUMENTS" …
+    /// The controller to judge: ours, upstream, "command:PROGRAM ARGUMENTS" …
     ///
-    /// Also ours:fixed (with this project's fixes of upstream's defects), ours:process (the built
+    /// Also upstream:VERSION, ours:fixed (with this project's fixes of upstream's defects), ours:process (the built
     /// program), upstream:PATH, and on kind deployment:MANIFEST: a controller that runs as pods of
     /// the cluster, from a file or a kustomize folder. On `sim` also virtual:PROGRAM: a controller
     /// in Go that has its clock from the simulation. On `sim` upstream runs in virtual time if
@@ -44,46 +41,49 @@ pub(super) struct Arguments {
     /// xing:PATH and reloader:PATH are the programs of two other projects, on the config-restart
     /// cases of their profile. May be given several times.
     #[arg(help_heading = "Subject", long, default_value = "ours")]
+    #[arg(value_parser = SubjectParser, hide_possible_values = true)]
     subject: Vec<String>,
     #[command(flatten)]
     as_version: AsVersionArgs,
+    #[command(flatten)]
+    selection: CaseSelection,
+    #[command(flatten)]
+    play_args: PlayArgs,
     /// Play each case this many times.
     #[arg(help_heading = "Playing", long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
-    /// sim: play each case with each of these seeds, such as 1..1000 (both included).
-    #[arg(help_heading = "Playing", long, value_name = "FROM..TO", conflicts_with = "seed")]
-    seeds: Option<SeedRange>,
+    /// Stop after the first case that is not conformant.
+    #[arg(help_heading = "Playing", long, conflicts_with = "results")]
+    fail_fast: bool,
     #[command(flatten)]
     format: FormatArgs,
     /// Show the golden timeline and the subject's side by side; default for a single case.
     #[arg(help_heading = "Output", long)]
     timelines: bool,
+    #[command(flatten)]
+    reports: ReportArgs,
     /// Keep the recordings in this folder, for `lockstep judge`.
     #[arg(help_heading = "Output", long, value_name = "FOLDER")]
     recordings: Option<PathBuf>,
-    /// Stop after the first case that is not conformant.
-    #[arg(help_heading = "Playing", long, conflicts_with = "results")]
-    fail_fast: bool,
     #[command(flatten)]
     sharding: Sharding,
-    #[command(flatten)]
-    reports: ReportArgs,
 }
 
 pub(super) async fn execute(mut arguments: Arguments, typed: &CommandLine) -> Result<RunOutcome, CliError> {
-    arguments.play_args.cluster_args = arguments.play_args.cluster_args.with_default(SiteName::Sim);
+    arguments.play_args.cluster_args = arguments.play_args.cluster_args.with_default(default_cluster("run"));
+    let seeds = arguments.play_args.take_seeds();
     let specs = arguments.subject.iter().map(|text| text.parse::<SubjectSpec>()).collect::<Result<Vec<_>, _>>()?;
     let cases = arguments.play_args.choose(&arguments.selection, &specs)?;
     arguments.play_args.check(&cases, &specs)?;
     arguments.reports.check()?;
     arguments.sharding.check()?;
     output_paths::check_folder("--recordings", arguments.recordings.as_deref())?;
-    if arguments.seeds.is_some() && arguments.play_args.cluster_args.cluster() != SiteName::Sim {
+    if seeds.is_some() && arguments.play_args.cluster_args.cluster() != SiteName::Sim {
         let why = "--seeds moves what is left to chance, which is so on a simulated cluster alone; add --cluster sim";
         return Err(CliError::Usage(why.to_owned()));
     }
-    let seeds = arguments.seeds.map_or(1, |seeds| (seeds.last - seeds.first).saturating_add(1));
-    if seeds.saturating_mul(arguments.repeat.into()) > MOST_ROUNDS {
+    let count = seeds.as_ref().map_or(1, |seeds| (seeds.end() - seeds.start()).saturating_add(1));
+    if count.saturating_mul(arguments.repeat.into()) > MOST_ROUNDS {
         let why = format!(
             "more than {MOST_ROUNDS} rounds of each case are not played in one run: reduce --seeds or --repeat"
         );
@@ -93,7 +93,7 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &CommandLine) -> Re
     let read = cases.iter().map(|case| Ok((case.argument(), load_golden(case)?)));
     let goldens = read.collect::<Result<BTreeMap<String, GoldenTimelines>, CliError>>()?;
     let since = clock::instant();
-    let rounds: Vec<PlayRound> = arguments.rounds().collect();
+    let rounds: Vec<PlayRound> = arguments.rounds(seeds.as_ref()).collect();
     let timelines = arguments.timelines || cases.len() == 1 && rounds.len() == 1;
     let environments = arguments.play_args.by_environment(&arguments.play_args.setup(Subscribers::default()), cases);
     let plans = arguments.sharding.plans(&environments, &rounds, arguments.reports.keeps_evidence());
@@ -125,17 +125,17 @@ impl Arguments {
     fn rerun_of(&self, typed: &CommandLine, spec: &SubjectSpec, round: PlayRound, case: &Case) -> RerunCommands {
         let subject = self.subject.iter().find(|text| text.parse().is_ok_and(|one: SubjectSpec| one == *spec));
         let subject = format!(" --subject {}", quote(&subject.map_or_else(|| spec.to_string(), Clone::clone)));
-        let seed = round.seed.unwrap_or(self.play_args.seed);
-        let with_seed = if seed == 0 { String::new() } else { format!(" --seed {seed}") };
+        let seed = round.seed.unwrap_or_else(|| self.play_args.seed());
+        let with_seed = if seed == 0 { String::new() } else { format!(" --seeds {seed}") };
         let flags = typed.flags(&OMITTED_FROM_RERUN);
         let repeat = format!("{} {}{subject}{flags}{with_seed}", typed.beginning(), quote(&case.argument()));
         RerunCommands { program: typed.program.clone(), repeat }
     }
 
     /// All rounds, in order.
-    fn rounds(&self) -> impl Iterator<Item = PlayRound> {
-        let seeds: Vec<Option<u64>> = match &self.seeds {
-            Some(seeds) => (seeds.first..=seeds.last).map(Some).collect(),
+    fn rounds(&self, seeds: Option<&RangeInclusive<u64>>) -> impl Iterator<Item = PlayRound> {
+        let seeds: Vec<Option<u64>> = match seeds {
+            Some(seeds) => seeds.clone().map(Some).collect(),
             None => vec![None],
         };
         (1..=self.repeat).flat_map(move |time| seeds.clone().into_iter().map(move |seed| PlayRound { time, seed }))
@@ -264,22 +264,3 @@ impl RunState<'_> {
 
 /// The most rounds of one run. All of them are kept in memory.
 const MOST_ROUNDS: u64 = 1_000_000;
-
-/// A range of seeds, both ends included.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct SeedRange {
-    first: u64,
-    last: u64,
-}
-
-impl std::str::FromStr for SeedRange {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let bad = || "use two numbers, the smaller first, such as 1..1000".to_owned();
-        let (first, last) = text.split_once("..").ok_or_else(bad)?;
-        let number = |text: &str| text.trim_start_matches('=').parse::<u64>().map_err(|_| bad());
-        let seeds = Self { first: number(first)?, last: number(last)? };
-        if seeds.first <= seeds.last { Ok(seeds) } else { Err(bad()) }
-    }
-}

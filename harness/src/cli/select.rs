@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use lockstep_case::filter::Filter;
-use lockstep_case::{self as case, Case};
+use lockstep_case::{self as case, Case, CollectionSize};
 use lockstep_support::collection;
 
 use super::CliError;
@@ -13,14 +13,16 @@ use super::reporter::failed_cases;
 /// Cases by path.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct CasePaths {
-    /// Case files, folders of them, or FILE@PROFILE for the case of one restart profile.
+    /// Cases, areas, files and folders, such as rolling/rollover, rolling or my-case.yaml.
+    ///
+    /// FILE@PROFILE is the case of one restart profile.
     #[arg(default_value = "cases")]
     pub(super) paths: Vec<PathBuf>,
 }
 
 /// Cases by path, and a filter on their names.
 #[derive(Debug, Clone, clap::Args)]
-#[command(next_help_heading = "CaseSelection")]
+#[command(next_help_heading = "Cases")]
 pub(super) struct CaseSelection {
     #[command(flatten)]
     files: CasePaths,
@@ -52,7 +54,7 @@ impl CaseSelection {
             return Err(CliError::Cases(errors));
         }
         case::check_unique_names(&cases).map_err(CliError::Cases)?;
-        let all = cases.len();
+        let all = CollectionSize::of(&cases).to_string();
         cases.retain(|case| self.filter.as_ref().is_none_or(|filter| filter.matches(case)));
         if cases.is_empty() {
             return Err(CliError::NoCase(all));
@@ -71,7 +73,7 @@ impl CaseSelection {
         self.files
             .paths
             .iter()
-            .map(|path| path.display().to_string())
+            .map(|path| case::locate(path).display().to_string())
             .any(|named| named == case.argument() || named == case.path && collection::is_file(Path::new(&named)))
     }
 }
@@ -79,12 +81,9 @@ impl CaseSelection {
 /// The case files that the paths name. A note on standard error says if embedded cases are used.
 pub(super) fn find_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
     let found = case::find(paths)?;
-    let used = found.iter().filter(|path| collection::is_embedded(path)).count();
-    if used == 0 {
+    if !found.iter().any(|path| collection::is_embedded(path)) {
         return Ok(found);
     }
-    let all = case::find(&[collection::FOLDER.into()])?.len();
-    let which = if used == all { "the".to_owned() } else { format!("{used} of the") };
-    note!("no folder cases/ here: using {which} {all} embedded case files");
+    note!("no folder cases/ here: using the embedded cases");
     Ok(found)
 }

@@ -12,6 +12,7 @@ use lockstep_report::{self as report, PlaySummary};
 use lockstep_runner::run::{FileError, PlayPlan, PlayRound, RunEvent, Setup, Subscriber};
 use lockstep_subject::SubjectSpec;
 use lockstep_support::outcome::RunOutcome;
+use lockstep_support::pluralize;
 
 use super::out::note;
 use super::rerun_command::CommandLine;
@@ -30,17 +31,17 @@ pub(super) struct Sharding {
     /// Play only this part of the selection, such as 2/8: the second of eight.
     ///
     /// `job/8`: the part of this pod of a Kubernetes Indexed Job, by JOB_COMPLETION_INDEX.
-    #[arg(long, value_name = "K/N", value_parser = parse_shard)]
+    #[arg(long, hide_short_help = true, value_name = "K/N", value_parser = parse_shard)]
     shard: Option<Shard>,
     /// Write the results into this folder, for `lockstep merge`.
     ///
     /// One file, written when everything was played.
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, hide_short_help = true, value_name = "FOLDER")]
     results: Option<PathBuf>,
 }
 
 /// The flags that select the shard or the reports, and do not affect the result of a play.
-const OMITTED_FROM_HEADER: [&str; 13] = [
+const OMITTED_FROM_HEADER: [&str; 12] = [
     "shard",
     "results",
     "jobs",
@@ -51,7 +52,6 @@ const OMITTED_FROM_HEADER: [&str; 13] = [
     "html",
     "junit",
     "evidence",
-    "legend",
     "out",
     "filter",
 ];
@@ -98,7 +98,7 @@ impl Sharding {
         is_here: impl Fn(&Item) -> bool,
     ) -> Option<ShardResults> {
         if !all.iter().any(&is_here) {
-            note!("shard {} has none of {} plays", self.shard(), all.len());
+            note!("shard {} has none of {}", self.shard(), pluralize(all.len(), "play"));
         }
         let header = ResultsHeader {
             shard: self.shard(),

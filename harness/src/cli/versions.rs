@@ -21,10 +21,11 @@ use lockstep_cluster::{self as cluster, Site};
 use lockstep_recording::controllers::ControllerSet;
 use lockstep_report::{self as report, VersionPair, VersionSummary, VersionsReport};
 use lockstep_runner::Executor;
-use lockstep_runner::run::{CompletedPlay, PlayPlan, PlayRound, RunEvent, Setup, Subscribers};
+use lockstep_runner::run::{CompletedPlay, PlayPlan, PlayRound, RunEvent, Setup};
 use lockstep_subject::{SubjectSpec, virtual_time};
 use lockstep_support::clock;
 use lockstep_support::outcome::RunOutcome;
+use lockstep_support::pluralize;
 use lockstep_support::sanitize::quote;
 use lockstep_timeline::versions::{self, Minor, as_reported_by, wording_changes_between};
 use lockstep_verdict::golden::GoldenTimelines;
@@ -33,15 +34,10 @@ use lockstep_verdict::{self as verdict, PlayResult, VersionChange, compare_versi
 use super::CliError;
 use super::golden::load_golden;
 use super::out::{self, colour, note, say};
-use super::reporter::{NotesReporter, ProgressReporter};
+use super::reporter::{ProgressReporter, messages};
 use super::rerun_command::CommandLine;
 use super::select::CaseSelection;
 
-/// Play the cases on several versions of upstream, and show what changed between which two.
-///
-/// In virtual time, on the simulated cluster. A version that breaks a tie by chance differs from
-/// itself: such a case is listed as one that varies, not as changed. Changes are a result, not a
-/// failure: the exit code is 0 if every play was conclusive.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
@@ -93,7 +89,7 @@ pub(super) async fn execute(arguments: Arguments, typed: &CommandLine) -> Result
     let versions = parse_versions(&arguments.upstream)?;
     let cases = with_upstream(arguments.selection.cases()?)?;
     let since = clock::instant();
-    let events = Subscribers::new(vec![Arc::new(ProgressReporter::default()), Arc::new(NotesReporter)]);
+    let events = messages(ProgressReporter::Counting);
     let setup = Setup {
         budget: BUDGET,
         lanes: arguments.jobs.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN),
@@ -110,7 +106,12 @@ pub(super) async fn execute(arguments: Arguments, typed: &CommandLine) -> Result
     if ended.is_ok() || arguments.output != VersionsFormat::Markdown {
         arguments.print(&report, typed);
     }
-    note!("{} cases on {} versions in {:.0} s", plays.cases.len(), plays.specs.len(), since.elapsed().as_secs_f64());
+    note!(
+        "{} on {} versions in {:.0} s",
+        pluralize(plays.cases.len(), "case"),
+        plays.specs.len(),
+        since.elapsed().as_secs_f64()
+    );
     ended.map(|()| outcome(&report))
 }
 
@@ -174,7 +175,7 @@ fn with_upstream(cases: Vec<Case>) -> Result<Vec<Arc<Case>>, CliError> {
         |case: &Case| case.expectation.is_blessed() && SubjectSpec::Upstream(None).can_bring(&case.controllers).is_ok();
     let (cases, others): (Vec<_>, Vec<_>) = cases.into_iter().map(Arc::new).partition(|case| has(case));
     if !others.is_empty() {
-        note!("{} cases without an upstream left out", others.len());
+        note!("{} without an upstream left out", pluralize(others.len(), "case"));
     }
     if cases.is_empty() { Err(CliError::NoneLeft("upstream".to_owned())) } else { Ok(cases) }
 }

@@ -190,7 +190,7 @@ async fn no_image() -> Outcome {
     let error = error.to_string();
     for words in [
         &format!("image 127.0.0.1:1/none/kube-apiserver:{DEFAULT_VERSION} is not available: "),
-        "--image-registry",
+        "LOCKSTEP_IMAGE_REGISTRY",
         "--k8s-version",
     ] {
         check(error.contains(words), format!("{words:?} is not in {error}"))?;

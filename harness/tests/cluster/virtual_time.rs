@@ -337,8 +337,8 @@ fn searches() -> Outcome {
     let cases = folder.path().join("cases");
     let search = || {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_lockstep"));
-        command.current_dir(folder.path()).args(["fuzz", "--programs", "6", "--seed", "3", "--out", &found]);
-        command.arg("--cases").arg(&cases);
+        command.current_dir(folder.path()).args(["fuzz", "--programs", "6", "--seeds", "3", "--out", &found]);
+        command.arg("--keep-programs").arg(&cases);
         let message = command.output()?;
         let (out, err) = (String::from_utf8_lossy(&message.stdout), String::from_utf8_lossy(&message.stderr));
         // On a slow machine the progress of the search is there as well.

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-use clap::CommandFactory;
 use lockstep::cli::Cli;
 
 use super::pages::Page;
@@ -27,7 +26,7 @@ impl Names {
     /// Reads the names from both programs and the controller's sources.
     pub(crate) fn read() -> Self {
         let mut options: BTreeSet<String> = OTHER_PROGRAMS.map(str::to_owned).into();
-        let mut commands = vec![Cli::command()];
+        let mut commands = vec![Cli::definition()];
         while let Some(command) = commands.pop() {
             options.extend(command.get_arguments().filter_map(|it| Some(format!("--{}", it.get_long()?))));
             commands.extend(command.get_subcommands().cloned());

@@ -1,11 +1,11 @@
-//! The generated documentation: the page of commands, from clap, the pictures, by `lockstep
+//! The generated documentation: the page of commands, from clap and the tree of commands, the pictures, by `lockstep
 //! explain`, and the numbers of cases, from the collection.
 
 use std::fmt::Write;
 use std::process::Command;
 
-use clap::{Arg, CommandFactory};
-use lockstep::cli::Cli;
+use clap::Arg;
+use lockstep::cli::{Cli, tree};
 use lockstep_case::{self as case, CollectionSize};
 
 use super::{OVERWRITE, overwrite, restart_table, root};
@@ -65,25 +65,34 @@ fn picture(case: &str) -> String {
 }
 
 fn page() -> String {
-    let mut cli = Cli::command();
+    let mut cli = Cli::definition();
     cli.build();
     let mut out = "# Command reference\n\n\
-        <!-- Generated from the program's own help; a test compares it. Do not edit. -->\n\n\
-        In a checkout each command begins with `cargo lockstep`.\n\n"
+        <!-- Generated from the tree of commands and the program's own help; a test compares it. Do not edit. -->\n\n\
+        In a checkout each command begins with `cargo lockstep`. `lockstep COMMAND -h` lists the usual options,\n\
+        `--help` all of them.\n"
         .to_owned();
-    let commands: Vec<&clap::Command> = cli.get_subcommands().filter(|command| command.get_name() != "help").collect();
-    for command in &commands {
-        let name = command.get_name();
-        let line = format!("* [`lockstep {name}`](#lockstep-{name}): {}", text(command.get_about()));
-        let _ = writeln!(out, "{}", filled(&line, "  "));
+    for group in tree::GROUPS.iter().chain([&tree::OWN_GROUP]) {
+        let _ = write!(out, "\n**{}**\n\n", group.name);
+        for tree::CommandEntry { name, line, .. } in group.commands {
+            let _ = writeln!(out, "{}", filled(&format!("* [`lockstep {name}`](#lockstep-{name}): {line}"), "  "));
+        }
     }
-    let run = commands.iter().find(|command| command.get_name() == "run").expect("there is a command `run`");
+    let run = cli.find_subcommand("run").expect("there is a command `run`");
     let of_run: Vec<String> = visible_arguments(run).map(item).collect();
-    for command in &commands {
-        let known_items = if command.get_name() == "run" { &[] } else { of_run.as_slice() };
-        section(&mut out, command, &format!("lockstep {}", command.get_name()), known_items);
+    for entry in tree::commands() {
+        let command = cli.find_subcommand(entry.name).expect("the tree has only commands that exist");
+        let known_items = if entry.name == "run" { &[] } else { of_run.as_slice() };
+        section(&mut out, command, &format!("lockstep {}", entry.name), known_items);
     }
-    let _ = write!(out, "\n## Exit codes\n\n```text\n{}\n```\n", text(cli.get_after_help()));
+    out += "\n## Why each option\n\nAn option has the same name and meaning in every command that has it. Each has \
+            a reason:\n\n| option | for |\n| --- | --- |\n";
+    for tree::OptionEntry { name, reason } in tree::OPTIONS {
+        let _ = writeln!(out, "| `--{name}` | {reason} |");
+    }
+    let codes = text(cli.get_after_long_help());
+    let codes = codes.split_once("\n\n").map_or(codes.as_str(), |(_, codes)| codes);
+    let _ = write!(out, "\n## Exit codes\n\n```text\n{codes}\n```\n");
     out
 }
 
@@ -132,7 +141,8 @@ fn flag(argument: &Arg) -> String {
 fn item(argument: &Arg) -> String {
     let values = argument.get_action().takes_values();
     let mut says = text(argument.get_long_help().or(argument.get_help()));
-    let possible = if values { argument.get_possible_values() } else { Vec::new() };
+    let is_shown = values && !argument.is_hide_possible_values_set();
+    let possible = if is_shown { argument.get_possible_values() } else { Vec::new() };
     let possible: Vec<&clap::builder::PossibleValue> = possible.iter().filter(|value| !value.is_hide_set()).collect();
     if !possible.is_empty() {
         let described = possible.iter().map(|value| match value.get_help() {

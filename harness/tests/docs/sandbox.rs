@@ -37,17 +37,18 @@ impl Sandbox {
         Self { folder }
     }
 
-    /// Runs a command of the page; returns standard output (or, if empty, standard error) and the
+    /// Runs a command of the page, which may begin with variables; returns standard output (or, if empty, standard error) and the
     /// exit code.
     pub(crate) fn run(&self, words: &[String]) -> Result<(String, i32), String> {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        let variables: Vec<(&str, &str)> = words.iter().map_while(|word| word.split_once('=')).collect();
+        match words[variables.len()..].iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
             ["cat", file] => {
                 let text = std::fs::read_to_string(self.folder.path().join(file));
                 text.map(|text| (text, 0)).map_err(|error| format!("{file}: {error}"))
             }
             ["cargo", "lockstep", arguments @ ..] => {
-                let output = self.lockstep(arguments).output().map_err(|error| error.to_string())?;
+                let output = self.lockstep(arguments).envs(variables).output().map_err(|error| error.to_string())?;
                 let (out, err) = (text(&output.stdout), text(&output.stderr));
                 let code = output.status.code().ok_or("it was ended by a signal")?;
                 Ok((if out.is_empty() { err } else { out }, code))

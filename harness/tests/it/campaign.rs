@@ -150,13 +150,13 @@ fn killed_shard_writes_no_results() {
 fn merge_refuses_results_of_different_runs() {
     let campaign = Campaign::new();
     let shard = |shard: &str, seed: &str, folder: &str| {
-        let words = ["run", "--shard", shard, "--seed", seed, "--results", folder];
+        let words = ["run", "--shard", shard, "--seeds", seed, "--results", folder];
         campaign.lockstep(&words, &[]);
     };
     shard("1/2", "1", "out");
     shard("2/2", "2", "out");
     let merged = campaign.lockstep(&["merge", "out"], &[]);
-    let why = "are of different runs: the command line is `--seed 1` in the first and `--seed 2` in the second";
+    let why = "are of different runs: the command line is `--seeds 1` in the first and `--seeds 2` in the second";
     assert!(merged.stderr.contains(why) && merged.code == 64, "{}", merged.stderr);
     shard("2/2", "1", "out");
     shard("2/2", "1", "again");

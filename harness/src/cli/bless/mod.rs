@@ -26,7 +26,7 @@ use lockstep_cluster::SiteName;
 use lockstep_recording::Recording;
 use lockstep_recording::controllers::{Controller, ControllerSet};
 use lockstep_report as report;
-use lockstep_runner::run::{ClusterSource, FileError, Setup, Subscribers};
+use lockstep_runner::run::{ClusterSource, FileError, Setup};
 use lockstep_subject::{Reference, SubjectSpec};
 use lockstep_support::collection;
 use lockstep_support::outcome::RunOutcome;
@@ -38,26 +38,25 @@ use super::CliError;
 use super::golden::load_golden;
 use super::out::{colour, note, say};
 use super::play_args::PlayArgs;
-use super::reporter::NotesReporter;
+use super::progress::Progress;
+use super::reporter::{ProgressReporter, messages};
 use super::select::CaseSelection;
+use super::subject_parser::SubjectParser;
 
 /// How often each boot plays every case. The last play of the last boot is under load.
 const BOOTS: [u32; 2] = [2, 3];
 
-/// Record golden timelines from upstream.
-///
-/// Each case is recorded five times on two boots of a control plane; the timelines are written
-/// beside the cases.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
+    /// Which upstream: upstream, upstream:VERSION or upstream:PATH; of config restarts xing:PATH or
+    /// reloader:PATH.
+    #[arg(help_heading = "Subject", long, default_value = "upstream")]
+    #[arg(value_parser = SubjectParser, hide_possible_values = true)]
+    subject: String,
     #[command(flatten)]
     selection: CaseSelection,
     #[command(flatten)]
     play_args: PlayArgs,
-    /// Which upstream: upstream, upstream:VERSION or upstream:PATH; of config restarts xing:PATH or
-    /// reloader:PATH.
-    #[arg(help_heading = "Subject", long, default_value = "upstream")]
-    subject: String,
     /// Write nothing; show what would change, line by line.
     #[arg(help_heading = "Output", long)]
     check: bool,
@@ -88,7 +87,7 @@ pub(super) async fn execute(mut arguments: Arguments) -> Result<RunOutcome, CliE
     }
     if let Some(case) = cases.iter().find(|case| collection::is_embedded(Path::new(&case.path))) {
         return Err(CliError::Usage(format!(
-            "{} is inside the program, where no timeline can be written beside it; `lockstep init --cases` writes the \
+            "{} is inside the program, where no timeline can be written beside it; `lockstep init --embedded` writes the \
              embedded cases to a folder cases/, or bless in a checkout of the repository",
             case.path
         )));
@@ -126,8 +125,10 @@ async fn record(
     under_test: &ControllerSet,
     cases: &[Arc<Case>],
 ) -> Result<Vec<Vec<Recording>>, CliError> {
-    let events = Subscribers::new(vec![Arc::new(NotesReporter)]);
-    let setup = Setup { source: ClusterSource::Boot, ..arguments.play_args.setup(events) };
+    let setup = Setup { source: ClusterSource::Boot, ..arguments.play_args.setup(messages(ProgressReporter::Naming)) };
+    let a_round: usize = cases.iter().map(|case| recordings_in_a_row(case)).sum();
+    let rounds: u32 = BOOTS.iter().sum();
+    Progress::for_process().expect("recording", Some(a_round * rounds as usize));
     let mut recordings: Vec<Vec<Recording>> = vec![Vec::new(); cases.len()];
     for (boot, times) in (1..).zip(BOOTS) {
         let played = setup.for_each_subject(under_test, std::slice::from_ref(spec), cases.len(), async |_, player| {
@@ -137,7 +138,9 @@ async fn record(
                 note!("boot {boot}, recording {time}{}", if last { ", with all cores busy" } else { "" });
                 for (case, recordings) in cases.iter().zip(&mut recordings) {
                     for _ in 0..recordings_in_a_row(case) {
+                        Progress::for_process().describe(case.name.clone());
                         recordings.push(player.play(case).await?);
+                        Progress::for_process().advance(1);
                     }
                 }
             }
@@ -261,6 +264,7 @@ impl Drop for BusyCores {
 /// Play each case once and write its preview.
 async fn preview(play_args: &PlayArgs, spec: &SubjectSpec, cases: Vec<Arc<Case>>) -> Result<RunOutcome, CliError> {
     let mut outcomes = Vec::new();
+    Progress::for_process().expect("play", Some(cases.len()));
     for (case, recording) in &play_args.record_once(spec, cases).await? {
         outcomes.push(write_preview(case, recording)?);
     }

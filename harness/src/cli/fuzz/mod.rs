@@ -13,82 +13,76 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use lockstep_case::Case;
 use lockstep_cluster::SiteName;
 use lockstep_cluster::supervise::Interrupt;
 use lockstep_recording::{FileName, Recording};
 use lockstep_report as report;
 use lockstep_report::campaign::{FindingSummary, SearchResult, Shard};
-use lockstep_runner::run::Subscribers;
 use lockstep_search::{Area, Areas, CaseProgram, Focus, Fuzzer, PlayedProgram, SearchFinding, describe_repeats};
 use lockstep_subject::SubjectSpec;
 use lockstep_support::clock::{self, Instant};
 use lockstep_support::outcome::RunOutcome;
+use lockstep_support::pluralize;
 use lockstep_support::sanitize::quote;
 use lockstep_timeline::Timeline;
+use lockstep_verdict::Judgement;
 use program_runner::{Assessment, ProgramRunner, SetupRunner, assess};
 use serde_json::Value;
 use triage::{confirm_on, repeat, shrink};
 
 use super::out::{self, colour, note, say};
-use super::play_args::PlayArgs;
-use super::reporter::NotesReporter;
+use super::play_args::{CommonPlayArgs, PlayArgs, ScopeArgs};
+use super::progress::Progress;
+use super::reporter::{ProgressReporter, messages};
 use super::rerun_command::CommandLine;
 use super::sharding::Sharding;
+use super::subject_parser::SubjectParser;
 use super::{CliError, output_paths};
 
 /// How many programs are played on one controller before the other.
 const BATCH: usize = 64;
-/// How often progress is printed.
-const PROGRESS_INTERVAL: Duration = Duration::from_secs(20);
 
-/// Search for a program on which two controllers differ.
-///
-/// Random programs (rollouts, scaling, pauses, undo, failing pods, time, events that come late,
-/// requests that fail) are played on both controllers on the simulated cluster. A program on which
-/// they differ, and not by chance, is made as small as possible and written as a case, once for
-/// each cause.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    #[command(flatten)]
-    play_args: PlayArgs,
     /// The controller to test.
     #[arg(help_heading = "Subject", long, default_value = "ours")]
+    #[arg(value_parser = SubjectParser, hide_possible_values = true)]
     subject: String,
     /// The controller to compare with, or `none`: the invariants alone [default: upstream where it
     /// is built for virtual time, else none].
     #[arg(help_heading = "Subject", long, value_name = "SUBJECT")]
+    #[arg(value_parser = SubjectParser, hide_possible_values = true)]
     against: Option<String>,
+    #[command(flatten)]
+    common: CommonPlayArgs,
     /// Play this many programs [default: 1000, where --for is absent].
     #[arg(help_heading = "Search", long, value_name = "N")]
     programs: Option<usize>,
     /// Start no more programs after this time.
     #[arg(help_heading = "Search", long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
-    within: Option<Duration>,
+    length: Option<Duration>,
     /// Only these parts of the language, separated by commas [default: all].
     #[arg(help_heading = "Search", long, value_enum, value_name = "AREA", value_delimiter = ',')]
     only: Vec<Area>,
     /// Stop at the first difference.
     #[arg(help_heading = "Search", long)]
-    first: bool,
+    fail_fast: bool,
     /// Play what is found on this cluster as well, and say whether the controllers differ there.
-    #[arg(help_heading = "Search", long, value_enum, value_name = "CLUSTER")]
-    confirm: Option<SiteName>,
+    #[arg(help_heading = "Search", long, hide_short_help = true, value_enum, value_name = "CLUSTER")]
+    confirm_on: Option<SiteName>,
     /// Folder for the cases on which the controllers differ.
     #[arg(help_heading = "Output", long, value_name = "FOLDER", default_value = "found")]
     out: PathBuf,
     /// Write every program that is played to this folder, as a case.
-    #[arg(help_heading = "Output", long, value_name = "FOLDER")]
-    cases: Option<PathBuf>,
+    #[arg(help_heading = "Output", long, hide_short_help = true, value_name = "FOLDER")]
+    keep_programs: Option<PathBuf>,
     #[command(flatten)]
     sharding: Sharding,
 }
 
-pub(super) async fn execute(mut arguments: Arguments, typed: &CommandLine) -> Result<RunOutcome, CliError> {
-    arguments.play_args.cluster_args = arguments.play_args.cluster_args.with_default(SiteName::Sim);
-    if arguments.play_args.cluster_args.cluster() != SiteName::Sim {
-        let why = "fuzz plays on --cluster sim only; --confirm plays what it finds on another";
-        return Err(CliError::Usage(why.to_owned()));
-    }
+pub(super) async fn execute(arguments: Arguments, typed: &CommandLine) -> Result<RunOutcome, CliError> {
+    let play_args = PlayArgs::simulated(ScopeArgs::default(), arguments.common.clone());
     let mut specs = vec![arguments.subject.parse::<SubjectSpec>()?];
     let against = match arguments.against.as_deref() {
         Some("none") => None,
@@ -96,20 +90,21 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &CommandLine) -> Re
         None => default_reference(&specs[0]),
     };
     specs.splice(0..0, against);
-    arguments.play_args.check(&[], &specs)?;
+    play_args.check(&[], &specs)?;
     output_paths::check_folder("--out", Some(&arguments.out))?;
-    output_paths::check_folder("--cases", arguments.cases.as_deref())?;
+    output_paths::check_folder("--keep-programs", arguments.keep_programs.as_deref())?;
     arguments.sharding.check()?;
     let results = arguments.sharding.results_of_search(typed);
-    let setup = arguments.play_args.setup(Subscribers::new(vec![Arc::new(NotesReporter)]));
+    let setup = play_args.setup(messages(ProgressReporter::CountingNameless));
     let since = clock::instant();
-    let within = arguments.within;
+    let within = arguments.length;
     let is_over =
         move || within.is_some_and(|within| since.elapsed() >= within) || Interrupt::for_process().cause().is_some();
     let runner = SetupRunner { setup: &setup, specs: &specs, is_over: &is_over };
     let ours = SetupRunner { setup: &setup, specs: &[SubjectSpec::Ours], is_over: &is_over };
-    let fuzzer = Fuzzer::new(arguments.sharding.shard().seed(arguments.play_args.seed), &Areas::only(&arguments.only));
-    let mut search = Search { arguments: &arguments, typed, specs: &specs, runner, ours, fuzzer, since };
+    let fuzzer = Fuzzer::new(arguments.sharding.shard().seed(play_args.seed()), &Areas::only(&arguments.only));
+    let mut search =
+        Search { arguments: &arguments, play_args: &play_args, typed, specs: &specs, runner, ours, fuzzer, since };
     let ended = search.run().await;
     setup.close_programs().await;
     let searched = search.result();
@@ -138,6 +133,8 @@ fn default_reference(subject: &SubjectSpec) -> Option<SubjectSpec> {
 /// A running search.
 struct Search<'a> {
     arguments: &'a Arguments,
+    /// Where and how programs are played.
+    play_args: &'a PlayArgs,
     typed: &'a CommandLine,
     /// The reference controller, if any, and the subject.
     specs: &'a [SubjectSpec],
@@ -151,13 +148,14 @@ struct Search<'a> {
 
 impl Search<'_> {
     async fn run(&mut self) -> Result<(), CliError> {
-        let most = match (self.arguments.programs, self.arguments.within) {
+        let most = match (self.arguments.programs, self.arguments.length) {
             (Some(programs), _) => self.shard().share(programs),
             (None, Some(_)) => usize::MAX,
             (None, None) => self.shard().share(1_000),
         };
-        let mut said = clock::instant();
-        let enough = |search: &Self| search.arguments.first && search.fuzzer.real_causes() > 0;
+        Progress::for_process().expect("play", None);
+        self.show_progress(most);
+        let enough = |search: &Self| search.arguments.fail_fast && search.fuzzer.real_causes() > 0;
         while self.fuzzer.programs_played() < most && self.runner.can_continue() && !enough(self) {
             // Each program is in exactly one shard.
             let (shard, size) = (self.shard(), BATCH.min(most - self.fuzzer.programs_played()));
@@ -170,7 +168,7 @@ impl Search<'_> {
             let assessed = assess(&all, recording_of_ours, self.runner.setup.lanes.get())?;
             for (played, Assessment { answer, feedback }) in all.into_iter().zip(assessed) {
                 self.fuzzer.learn(&played.program, feedback);
-                if let Some(folder) = &self.arguments.cases {
+                if let Some(folder) = &self.arguments.keep_programs {
                     write_program(folder, &played.program, self.fuzzer.programs_played(), &self.origin())?;
                 }
                 if let Some(look) = self.fuzzer.examine(played, answer)
@@ -179,10 +177,7 @@ impl Search<'_> {
                     self.investigate(look).await?;
                 }
             }
-            if said.elapsed() >= PROGRESS_INTERVAL {
-                said = clock::instant();
-                self.progress();
-            }
+            self.show_progress(most);
         }
         Ok(())
     }
@@ -230,8 +225,8 @@ impl Search<'_> {
         let path = self.write(&small, &words)?;
         self.fuzzer.record_cause(small.cause(), Some(path));
         rerun?;
-        if let Some(site) = self.arguments.confirm {
-            let differs = confirm_on(&self.arguments.play_args, site, &small.run, self.specs).await?;
+        if let Some(site) = self.arguments.confirm_on {
+            let differs = confirm_on(self.play_args, site, &small.run, self.specs).await?;
             say!("  on {site}: {}", if differs { "the controllers differ too" } else { "no difference" });
         }
         say!("");
@@ -242,31 +237,34 @@ impl Search<'_> {
     fn write(&self, small: &SearchFinding, words: &str) -> Result<PathBuf, CliError> {
         let writer = CaseWriter { typed: self.typed, specs: self.specs, out: &self.arguments.out };
         let path = writer.write(small, &format!("{}; {words}", self.origin()))?;
-        let judgement = &small.differing.judgement;
-        out::report(&format!("{}\n", report::failure(judgement, &writer.rerun(&path), colour())));
+        let judgement = of_file(&small.differing.judgement, &path);
+        out::report(&format!("{}\n", report::failure(&judgement, &writer.rerun(&path), colour())));
         say!("  {words}");
         Ok(path)
     }
 
     /// The seed, shard and number of the last program.
     fn origin(&self) -> String {
-        format!(
-            "seed {}, shard {}, program {}",
-            self.arguments.play_args.seed,
-            self.shard(),
-            self.fuzzer.programs_played()
-        )
+        format!("seed {}, shard {}, program {}", self.play_args.seed(), self.shard(), self.fuzzer.programs_played())
     }
 
-    fn progress(&self) {
+    /// Say how many of at most so many programs were played, and what they showed.
+    fn show_progress(&self, most: usize) {
         let (kept, seen) = self.fuzzer.size();
         let seconds = self.since.elapsed().as_secs().max(1);
         let a_minute = u64::try_from(self.fuzzer.programs_played()).unwrap_or(u64::MAX) * 60 / seconds;
-        note!(
-            "{} programs in {seconds} s, {a_minute} a minute; {seen} kinds of behaviour in {kept} of them; {} causes of a difference",
-            self.fuzzer.programs_played(),
-            self.fuzzer.real_causes()
-        );
+        let causes = match self.fuzzer.real_causes() {
+            0 => "no difference".to_owned(),
+            1 => "1 cause of a difference".to_owned(),
+            causes => format!("{causes} causes of a difference"),
+        };
+        let kinds = pluralize(seen, "kind");
+        let programs = match (self.fuzzer.programs_played(), most) {
+            (played, usize::MAX) => pluralize(played, "program"),
+            (played, most) => format!("{played} of {}", pluralize(most, "program")),
+        };
+        let detail = format!("{programs}, {a_minute} a minute; {kinds} of behaviour in {kept} of them; {causes}");
+        Progress::for_process().describe(detail);
     }
 
     fn shard(&self) -> Shard {
@@ -281,12 +279,19 @@ impl Search<'_> {
         });
         SearchResult {
             item: self.shard().index() as usize - 1,
-            seed: self.arguments.play_args.seed,
+            seed: self.play_args.seed(),
             programs: self.fuzzer.programs_played(),
             inconclusive: self.fuzzer.unknown().clone(),
             findings: found.collect(),
         }
     }
+}
+
+/// The judgement of a program as that of the file to which it was written.
+fn of_file(judgement: &Judgement, file: &Path) -> Judgement {
+    let path = file.display().to_string();
+    let definition = Arc::new(Case { path: path.clone(), ..Case::clone(&judgement.definition) });
+    Judgement { path, definition, ..judgement.clone() }
 }
 
 /// Writes cases for findings.
@@ -334,5 +339,27 @@ impl CaseWriter<'_> {
         let verb = if subjects.len() == 2 { "compare" } else { "run" };
         let program = self.typed.program.clone();
         report::RerunCommands { repeat: format!("{program} {verb} {file}{}", subjects.concat()), program }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lockstep_recording::testing::scaled_to;
+    use lockstep_search::{SideComparison, generate};
+    use lockstep_verdict::testing::case_of;
+
+    use super::*;
+
+    #[test]
+    fn report_of_a_finding_names_the_file_that_is_written() {
+        let program = generate(Focus::Deployment, &Areas::only(&[]), &mut kube_apiserver_sim::SeededRng::new(1));
+        let sides = vec![Some(scaled_to(11)), Some(scaled_to(13))];
+        let played = PlayedProgram { program, case: case_of(&scaled_to(11)), sides };
+        let SideComparison::Differs(differing) = played.answer() else { panic!("they differ") };
+        let file = Path::new("found/rs1-scaled.yaml");
+        let rerun = report::RerunCommands { program: "lockstep".to_owned(), repeat: "again".to_owned() };
+        let text = report::failure(&of_file(&differing.judgement, file), &rerun, false);
+        assert!(text.contains("lockstep explain found/rs1-scaled.yaml"), "{text}");
+        assert!(!text.contains(&differing.judgement.path), "{text}");
     }
 }

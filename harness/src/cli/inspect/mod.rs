@@ -24,6 +24,7 @@ use lockstep_verdict::{self as verdict, Judgement};
 
 use super::golden::{GoldenArgs, load_golden_beside};
 use super::out::{note, say};
+use super::progress::Progress;
 use super::recording_files::RecordingArg;
 use super::rerun_command::CommandLine;
 use super::{CliError, output_paths};
@@ -33,10 +34,9 @@ const NOT_BUILT: &str = "this lockstep was built without the feature `terminal`;
     build it with cargo's default features (`cargo run --package lockstep -- inspect FILE`), \
     or write a page for a browser with `--html FILE`, or a trace for Perfetto with `--trace FILE`";
 
-/// Step through a recording, forwards and backwards, in a terminal.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    #[command(flatten, next_help_heading = "Output")]
+    #[command(flatten)]
     recording: RecordingArg,
     /// Write an HTML page with a slider instead; it needs no network.
     #[arg(help_heading = "Output", long, value_name = "FILE")]
@@ -82,6 +82,7 @@ pub(super) fn execute(arguments: &Arguments, typed: &CommandLine) -> Result<RunO
         say!("{}", file.display());
     }
     if !to_files {
+        Progress::for_process().stop();
         show(&inspected)?;
     }
     Ok(RunOutcome::Conformant)

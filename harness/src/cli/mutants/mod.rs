@@ -24,6 +24,7 @@ use lockstep_subject::virtual_time::ProgramPool;
 use lockstep_subject::{ClusterControllers, Mutant, SubjectSpec, list_mutants, with_mutant};
 use lockstep_support::clock;
 use lockstep_support::outcome::{RunOutcome, Verdict};
+use lockstep_support::pluralize;
 use lockstep_verdict as verdict;
 use lockstep_verdict::golden::GoldenTimelines;
 use matrix::{Exceptions, Matrix};
@@ -33,10 +34,10 @@ use simulation::{SimulationOptions, player_thread, silence_players};
 use super::golden::load_golden;
 use super::out::{self, note, say};
 use super::parallel::run_in_parallel;
+use super::progress::Progress;
 use super::select::CaseSelection;
 use super::{CliError, output_paths};
 
-/// Run the mutant bank: every mutant must fail at least one case.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
@@ -69,7 +70,7 @@ pub(super) struct Arguments {
     programs: usize,
     /// With --search: the seed of the programs.
     #[arg(long, value_name = "N", default_value_t = 0, requires = "search")]
-    seed: u64,
+    seeds: u64,
     /// Write every outcome to this file: mutant, case, verdict, separated by tabs.
     #[arg(long, value_name = "FILE")]
     outcomes: Option<PathBuf>,
@@ -102,7 +103,7 @@ pub(super) async fn execute(arguments: &Arguments) -> Result<RunOutcome, CliErro
         mutants.retain(|mutant| mutant.controller != Controller::ConfigRestart);
         mutants.retain(|mutant| !exceptions.survivors.contains_key(&mutant.name));
         silence_players();
-        let search = MutantSearch { seed: arguments.seed, programs: arguments.programs, options: &options };
+        let search = MutantSearch { seed: arguments.seeds, programs: arguments.programs, options: &options };
         return search.run(mutants).await;
     }
     let cases = arguments.selection.cases()?;
@@ -122,11 +123,11 @@ pub(super) async fn execute(arguments: &Arguments) -> Result<RunOutcome, CliErro
         say!("the unchanged controller is not conformant on {wrong:?}, so their verdicts on mutants mean nothing");
         return Ok(RunOutcome::NonConformant);
     }
-    note!("the unchanged controller: {} cases in {:.1} s", cases.len(), began.elapsed().as_secs_f64());
+    note!("the unchanged controller: {} in {:.1} s", pluralize(cases.len(), "case"), began.elapsed().as_secs_f64());
     let rows = play_mutants(arguments, &options, &mutants, &cases)?;
     if let Some(cause) = Interrupt::for_process().cause() {
         let done = rows.iter().filter(|row| !row.is_empty()).count();
-        note!("{done} of {} mutants were played to the end", mutants.len());
+        note!("{done} of {} played to the end", pluralize(mutants.len(), "mutant"));
         return Err(CliError::Interrupted(cause));
     }
     let mut matrix = Matrix::default();
@@ -135,7 +136,11 @@ pub(super) async fn execute(arguments: &Arguments) -> Result<RunOutcome, CliErro
     out::result(format_args!("{}", matrix.table(&exceptions)));
     faults.iter().for_each(|fault| say!("! {fault}"));
     let (killed, all) = matrix.killed();
-    say!("{killed} of {all} mutants killed, {} cases, {:.0} s", cases.len(), began.elapsed().as_secs_f64());
+    say!(
+        "{killed} of {all} mutants killed, {}, {:.0} s",
+        pluralize(cases.len(), "case"),
+        began.elapsed().as_secs_f64()
+    );
     Ok(if faults.is_empty() { RunOutcome::Conformant } else { RunOutcome::NonConformant })
 }
 
@@ -147,6 +152,7 @@ fn play_unchanged(
     arguments: &Arguments,
 ) -> Result<CaseVerdicts, CliError> {
     let failed = |source| FileError::File { path: arguments.exceptions.clone(), source };
+    Progress::for_process().describe("the unchanged controller".to_owned());
     std::thread::scope(|scope| {
         let playing =
             player_thread().spawn_scoped(scope, || play_cases(cases, options, None, false)).map_err(failed)?;
@@ -166,6 +172,8 @@ fn play_mutants(
     let failed = |source| FileError::File { path: file.cloned().unwrap_or_default(), source };
     let mut outcomes_file = file.map(File::create).transpose().map_err(failed)?;
     let mut rows = vec![CaseVerdicts::new(); mutants.len()];
+    Progress::for_process().expect("mutant", Some(mutants.len()));
+    Progress::for_process().describe(String::new());
     let work = |at: usize| {
         let row = play_cases(cases, options, Some(&mutants[at]), arguments.quick);
         Interrupt::for_process().cause().is_none().then_some(row)
@@ -179,6 +187,7 @@ fn play_mutants(
             file.write_all(lines.collect::<String>().as_bytes()).map_err(failed)?;
         }
         rows[at] = row;
+        Progress::for_process().advance(1);
         Ok(())
     })?;
     Ok(rows)

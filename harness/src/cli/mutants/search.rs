@@ -23,6 +23,7 @@ use super::super::fuzz::program_runner::{Plays, ProgramRunner};
 use super::super::fuzz::triage::{repeat, shrink};
 use super::super::out::{self, note, say};
 use super::super::parallel::run_in_parallel;
+use super::super::progress::Progress;
 use super::simulation::{SimulationOptions, player_thread};
 
 /// How many programs are played on upstream before the mutants.
@@ -61,6 +62,7 @@ impl MutantSearch<'_> {
         let mut fuzzer = Fuzzer::new(seed, &Areas::only(&[]));
         let since = clock::instant();
         let mut rows: Vec<(Mutant, Option<Discovery>)> = mutants.into_iter().map(|mutant| (mutant, None)).collect();
+        Progress::for_process().expect("program", Some(programs));
         while fuzzer.programs_played() < programs
             && rows.iter().any(|(_, found)| found.is_none())
             && Interrupt::for_process().cause().is_none()
@@ -83,6 +85,8 @@ async fn play_batch(
     since: Instant,
 ) -> Result<(), CliError> {
     let before = fuzzer.programs_played();
+    let found = rows.iter().filter(|(_, discovery)| discovery.is_some()).count();
+    Progress::for_process().describe(format!("{found} of {} mutants found;", rows.len()));
     let (focus, programs) = fuzzer.batch(BATCH, |_| true);
     let cases: Vec<Arc<Case>> = programs.iter().filter_map(CaseProgram::case).collect();
     let reference = player.play_once(focus, &cases, ComparedController::Upstream)?;
@@ -120,6 +124,7 @@ async fn play_batch(
     for (program, right) in programs.iter().zip(&right) {
         fuzzer.learn(program, right.as_ref().map(|right| Feedback::of(program, right)));
     }
+    Progress::for_process().advance(programs.len());
     Ok(())
 }
 

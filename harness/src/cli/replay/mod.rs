@@ -31,17 +31,18 @@ use lockstep_support::sanitize::quote;
 use lockstep_timeline::versions::Minor;
 use lockstep_verdict::{FindingKind, TimelineLocation as Where};
 
+use super::cluster_args::default_cluster;
 use super::compare::judge_pair;
 use super::golden::case_file;
 use super::out::note;
 use super::play_args::PlayArgs;
+use super::progress::Progress;
 use super::recording_files::RecordingArg;
 use super::reporter::{HumanStyle, ReportArgs, ResultFormat, reporters};
 use super::rerun_command::CommandLine;
+use super::subject_parser::SubjectParser;
 use super::{CliError, out, output_paths};
 
-/// Play the case of a recording, or what is inferred from it, on upstream, and compare what was
-/// recorded.
 #[derive(Debug, clap::Args)]
 pub(super) struct ReplayArguments {
     #[command(flatten)]
@@ -51,10 +52,12 @@ pub(super) struct ReplayArguments {
     /// The controller that plays the case [default: upstream of the version of the recorded
     /// cluster].
     #[arg(help_heading = "Subject", long)]
+    #[arg(value_parser = SubjectParser, hide_possible_values = true)]
     subject: Option<String>,
     /// Leave out of the case in --out what this controller does not need to differ in the same way,
     /// such as "command:./mine": the one that the recorded cluster has.
     #[arg(help_heading = "Output", long, value_name = "SUBJECT", requires = "out")]
+    #[arg(value_parser = SubjectParser, hide_possible_values = true)]
     minimise: Option<String>,
     /// Keep the case in this file.
     #[arg(help_heading = "Output", long, value_name = "FILE")]
@@ -86,7 +89,7 @@ pub(super) async fn execute_replay(
         Some(text) => text.parse()?,
         None => upstream_of(&recording.header.cluster.version).parse()?,
     };
-    arguments.play_args.cluster_args = arguments.play_args.cluster_args.with_default(SiteName::Sim);
+    arguments.play_args.cluster_args = arguments.play_args.cluster_args.with_default(default_cluster("replay"));
     // On a real server upstream runs as a process, and need not be built.
     if let Some(error) = spec.not_built().filter(|_| arguments.play_args.cluster_args.cluster() == SiteName::Sim) {
         note!("`--subject ours` needs nothing to be built, and decides as upstream v1.36 does");
@@ -100,6 +103,7 @@ pub(super) async fn execute_replay(
         ResultFormat::Human(HumanStyle::Compare { timelines: true }),
         None,
     );
+    Progress::for_process().expect("play", None);
     let mut unsettled_end = None;
     let (case, live, expected, judgements) = match to_play {
         ReplayedCase::Recorded(case) => {
@@ -220,7 +224,11 @@ impl Minimizer<'_> {
                 _ => drop(needed.insert(step)),
             }
         }
-        note!("{} of {all} steps are enough: {cause}", needed.len());
+        note!(
+            "{} of {} enough: {cause}",
+            needed.len(),
+            if all == 1 { "1 step is".to_owned() } else { format!("{all} steps are") }
+        );
         Ok(smallest)
     }
 
@@ -273,7 +281,6 @@ fn upstream_of(version: &str) -> String {
     }
 }
 
-/// Infer a case from a recording: what users and nodes did becomes its steps.
 #[derive(Debug, clap::Args)]
 pub(super) struct CaseArguments {
     #[command(flatten)]

@@ -1,7 +1,7 @@
 //! The reporters of a run. Each subscribes to its events, and does not know the others.
 //!
-//! * `progress` prints the running plays, and messages about test environment and subjects, on
-//!   standard error.
+//! * `progress` passes the running plays on, and prints messages about test environment and subjects
+//!   on standard error.
 //! * `results` prints on standard output; `github` prints annotations there and writes the summary
 //!   of a job.
 //! * `files` writes the files that the user asks for; `failed_cases` remembers failed cases for the
@@ -23,7 +23,6 @@ use files::{EvidenceReporter, JUnitReporter, PageReporter};
 pub(super) use github::is_github;
 use lockstep_cluster::supervise::Interrupt;
 use lockstep_runner::run::{RunEvent, Subscriber, Subscribers};
-use progress::LegendReporter;
 pub(super) use progress::{NotesReporter, ProgressReporter};
 pub(super) use results::{FaultsReporter, HumanStyle};
 use results::{HumanReporter, JsonReporter};
@@ -48,9 +47,6 @@ pub(super) struct ReportArgs {
     /// repeats it.
     #[arg(long, value_name = "FOLDER")]
     evidence: Option<PathBuf>,
-    /// Explain the words of a timeline below the results.
-    #[arg(long)]
-    legend: bool,
 }
 
 impl ReportArgs {
@@ -111,6 +107,11 @@ pub(super) enum ResultFormat {
     Json,
 }
 
+/// The reporters of a command that prints its own results.
+pub(super) fn messages(progress: ProgressReporter) -> Subscribers {
+    Subscribers::new(vec![Arc::new(progress), Arc::new(NotesReporter)])
+}
+
 /// The reporters of a run with judged plays.
 pub(super) fn reporters(
     reports: &ReportArgs,
@@ -121,16 +122,13 @@ pub(super) fn reporters(
     let keeps_good = reports.html.is_some() || reports.junit.is_some();
     let collected = Arc::new(Collector::new(keeps_good, reports.html.is_some()));
     let mut all: Vec<Arc<dyn Subscriber>> =
-        vec![collected.clone(), Arc::new(ProgressReporter::default()), Arc::new(NotesReporter)];
+        vec![collected.clone(), Arc::new(ProgressReporter::Counting), Arc::new(NotesReporter)];
     match results {
         ResultFormat::Human(style) => all.push(Arc::new(HumanReporter::new(style, Arc::clone(&collected)))),
         ResultFormat::Json => all.push(Arc::new(JsonReporter)),
     }
     if let Some(shard) = shard {
         all.push(Arc::new(shard));
-    }
-    if reports.legend {
-        all.push(Arc::new(LegendReporter));
     }
     if let Some(folder) = &reports.evidence {
         all.push(Arc::new(EvidenceReporter::new(folder.clone())));
