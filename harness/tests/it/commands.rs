@@ -360,6 +360,12 @@ fn signal_ends_a_case_in_virtual_time(#[case] signal: Signal, #[case] code: i32)
         assert!(out.read_line(&mut stdout).expect("text") > 0, "it ended before: {stdout}");
     }
     kill_process(Pid::from_child(&running), signal).expect("it runs");
+    // Under `nohup` the program ignores SIGHUP as well, and runs on until another signal.
+    let runs_on = signal == Signal::HUP && ignores_hangup();
+    if runs_on {
+        kill_process(Pid::from_child(&running), Signal::TERM).expect("it runs");
+    }
+    let code = if runs_on { 143 } else { code };
     // Without signal handling a case of an hour would continue.
     out.read_to_string(&mut stdout).expect("text");
     let ended = running.wait().expect("it ends");
@@ -371,6 +377,13 @@ fn signal_ends_a_case_in_virtual_time(#[case] signal: Signal, #[case] code: i32)
     assert!(page.contains("area/good") && page.contains("(interrupted: SIG"), "{page}");
     let left: Vec<_> = std::fs::read_dir(&temporary).expect("readable").collect();
     assert!(left.is_empty(), "{left:?}");
+}
+
+/// Whether this process ignores SIGHUP, as those that it starts then do.
+fn ignores_hangup() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.is_some_and(|mask| u64::from_str_radix(mask.trim(), 16).expect("hexadecimal") & 1 == 1)
 }
 
 /// Without a terminal there is nothing to step through, but HTML and trace files can be written.
