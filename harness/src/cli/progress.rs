@@ -5,7 +5,7 @@
 //! Elsewhere, and in CI, it is a line with the counts at intervals that grow. Both also have a line
 //! for each slow play.
 //!
-//! A command says what it counts ([`Progress::expect`], [`Progress::advance`]), and a thread prints.
+//! A command says what it counts ([`Progress::expect`], [`Progress::advance`]); a thread prints.
 //! [`super::out`] clears the line before it prints anything else. Time is an argument of everything
 //! that decides what is printed.
 
@@ -84,7 +84,9 @@ impl Progress {
     /// A play begins.
     pub(super) fn play_started(&self, case: &str) {
         let running = RunningPlay { since: clock::instant(), next: SLOW_AFTER, step: None };
-        self.update(|line| drop(line.running.insert(case.to_owned(), running)));
+        self.update(|line| {
+            line.running.insert(case.to_owned(), running);
+        });
     }
 
     /// A play has settled after a step.
@@ -94,7 +96,9 @@ impl Progress {
 
     /// A play is over.
     pub(super) fn play_ended(&self, case: &str) {
-        self.update(|line| drop(line.running.remove(case)));
+        self.update(|line| {
+            line.running.remove(case);
+        });
     }
 
     /// Print something else, without the line.

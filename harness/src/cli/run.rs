@@ -33,11 +33,12 @@ use super::{CliError, output_paths, recording_files};
 pub(super) struct Arguments {
     /// The controller to judge: ours, upstream, "command:PROGRAM ARGUMENTS" …
     ///
-    /// Also upstream:VERSION, ours:fixed (with this project's fixes of upstream's defects), ours:process (the built
-    /// program), upstream:PATH, and on kind deployment:MANIFEST: a controller that runs as pods of
-    /// the cluster, from a file or a kustomize folder. On `sim` also virtual:PROGRAM: a controller
-    /// in Go that has its clock from the simulation. On `sim` upstream runs in virtual time if
-    /// `scripts/fetch virtual` has built it; upstream:process always runs as a process.
+    /// Also upstream:VERSION, ours:fixed (with this project's fixes of upstream's defects),
+    /// ours:process (the built program), upstream:PATH, and on kind deployment:MANIFEST: a
+    /// controller that runs as pods of the cluster, from a file or a kustomize folder. On `sim`
+    /// also virtual:PROGRAM: a controller in Go that has its clock from the simulation. On `sim`
+    /// upstream runs in virtual time if `scripts/fetch virtual` has built it; upstream:process
+    /// always runs as a process.
     /// xing:PATH and reloader:PATH are the programs of two other projects, on the config-restart
     /// cases of their profile. May be given several times.
     #[arg(help_heading = "Subject", long, default_value = "ours")]

@@ -1,5 +1,5 @@
-//! The generated documentation: the page of commands, from clap and the tree of commands, the pictures, by `lockstep
-//! explain`, and the numbers of cases, from the collection.
+//! The generated documentation: the page of commands, from clap and the tree of commands, the
+//! pictures, by `lockstep explain`, and the numbers of cases, from the collection.
 
 use std::fmt::Write;
 use std::process::Command;

@@ -37,8 +37,8 @@ impl Sandbox {
         Self { folder }
     }
 
-    /// Runs a command of the page, which may begin with variables; returns standard output (or, if empty, standard error) and the
-    /// exit code.
+    /// Runs a command of the page, which may begin with variables; returns standard output (or, if
+    /// empty, standard error) and the exit code.
     pub(crate) fn run(&self, words: &[String]) -> Result<(String, i32), String> {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let variables: Vec<(&str, &str)> = words.iter().map_while(|word| word.split_once('=')).collect();

@@ -292,7 +292,9 @@ fn failure_appears_in_every_requested_report() {
     let (xml, page, summary) = (read("junit.xml"), read("page.html"), read("summary.md"));
     assert!(xml.contains("tests=\"2\"") && xml.contains("failures=\"1\"") && xml.contains("rs1 3 -&gt; 1"), "{xml}");
     assert!(page.contains("first wrong step") && page.matches("<section").count() == 2);
-    assert!(summary.contains("### Lockstep: 1 of 2 not conformant") && summary.contains("step 1, line 8"), "{summary}");
+    let row =
+        "| area/wrong | ours | non-conformant | 8 | step 1 (set image=app:2): rs1 3 -&gt; 0 instead of rs1 3 -&gt; 1 |";
+    assert!(summary.contains("### Lockstep: 1 of 2 not conformant") && summary.contains(row), "{summary}");
     for name in [
         "about.json",
         "recording.ndjson",

@@ -29,8 +29,8 @@
 //!
 //! Input: each observed version of a config or workload, with the time at which it was observed.
 //! Output: `WorkItem`s, which the caller turns into requests and events. Values of ConfigMaps and
-//! Secrets go no further than `model/config.rs`, which hashes them on arrival. A Secret's plain hash
-//! stays in memory; only the HMAC that `model/secret_hmac.rs` makes of it is written.
+//! Secrets go no further than `model/config.rs`, which hashes them on arrival. A Secret's plain
+//! hash stays in memory; only the HMAC that `model/secret_hmac.rs` makes of it is written.
 //!
 //! The folders, the lowest first; each imports from those before it only.
 //!

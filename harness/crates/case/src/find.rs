@@ -112,7 +112,9 @@ fn is_plain(path: &Path) -> bool {
 fn suggestion(path: &Path) -> String {
     let meant = path.strip_prefix(collection::FOLDER).unwrap_or(path).with_extension("");
     let meant = meant.display().to_string();
-    let known = find(&[PathBuf::from(collection::FOLDER)]).unwrap_or_default();
+    let folder = PathBuf::from(collection::FOLDER);
+    // Without a collection, finding it would look for a suggestion again.
+    let known = if exists(&folder) { find(&[folder]).unwrap_or_default() } else { Vec::new() };
     let mut names: BTreeSet<String> = known.iter().map(|file| case_name(file)).collect();
     let areas: Vec<String> = names.iter().filter_map(|name| Some(name.split_once('/')?.0.to_owned())).collect();
     names.extend(areas);

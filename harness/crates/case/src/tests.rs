@@ -491,7 +491,8 @@ fn diagnostics_show_line_and_caret() {
 #[test]
 fn reports_paths_without_cases() {
     let none = find(&[PathBuf::from("no/such/path")]).unwrap_err();
-    assert_eq!(none.to_string(), "no/such/path does not exist; name a case file or a folder of them");
+    let remedy = "name a case, a case file or a folder of them; `lockstep list` shows the cases";
+    assert_eq!(none.to_string(), format!("no/such/path does not exist; {remedy}"));
     let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src");
     assert!(matches!(find(&[source]), Err(CaseError::NoneFound(_))));
 }

@@ -1,7 +1,7 @@
 //! The reporters of a run. Each subscribes to its events, and does not know the others.
 //!
-//! * `progress` passes the running plays on, and prints messages about test environment and subjects
-//!   on standard error.
+//! * `progress` passes the running plays on, and prints messages about test environment and
+//!   subjects on standard error.
 //! * `results` prints on standard output; `github` prints annotations there and writes the summary
 //!   of a job.
 //! * `files` writes the files that the user asks for; `failed_cases` remembers failed cases for the

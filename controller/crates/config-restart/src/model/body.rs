@@ -1,5 +1,6 @@
 //! The request of a restart: one JSON merge patch with the checksums and the trigger, so that no
-//! crash can come between them. The trigger is the value in the pod template that replaces its pods.
+//! crash can come between them. The trigger is the value in the pod template that replaces its
+//! pods.
 //!
 //! Case: `config-restart/safe-and-xing/s37-own-write-seen-late@safe`.
 

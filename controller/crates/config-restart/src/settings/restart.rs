@@ -1,5 +1,5 @@
-//! Settings of the config-restart controller, and what they mean for kinds: of configs, of workloads,
-//! and namespaces.
+//! Settings of the config-restart controller, and what they mean for kinds of configs, kinds of
+//! workloads and namespaces.
 //!
 //! Cases: `config-restart/xing/s07-daemon-set`, `config-restart/safe/s07-daemon-set`,
 //! `config-restart/reloader/job-ignored-by-flag`, `config-restart/reloader/rollout-without-flag`.

@@ -82,7 +82,7 @@ impl ChartLayout {
         number: Option<usize>,
     ) -> Self {
         let wide = (ROOM / ids.len().max(1)).clamp(NARROW, WIDE);
-        let labels = labels(&ids, courses.clone(), wide);
+        let labels = labels(&ids, &courses, wide);
         let lines = labels.values().map(|label| label.row + label.lines.len()).max().unwrap_or(0);
         let foot = FOOT + LINE * length(lines);
         let none = Vec::new;
@@ -426,7 +426,7 @@ struct StepLabel {
 /// to the next step of a user; others have the room of their step.
 fn labels<'a>(
     ids: &[StepId],
-    courses: impl Iterator<Item = &'a RolloutSeries> + Clone,
+    courses: &(impl Iterator<Item = &'a RolloutSeries> + Clone),
     wide: usize,
 ) -> BTreeMap<StepId, StepLabel> {
     let label = |id: &StepId| courses.clone().find_map(|course| course.step(*id)).map_or("", |stop| &stop.label);

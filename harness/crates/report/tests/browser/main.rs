@@ -17,12 +17,15 @@ use libtest_mimic::{Arguments, Failed, Trial};
 const PHONE: (u32, u32) = (390, 844);
 const DESKTOP: (u32, u32) = (1280, 900);
 
+/// What one trial checks in a browser.
+type BrowserCheck = Box<dyn Fn(&mut Browser) -> Result<(), String> + Send>;
+
 fn main() -> ExitCode {
     let chromium = find_chromium();
     if chromium.is_none() {
         eprintln!("ignored: no chromium on the path; LOCKSTEP_CHROMIUM names one");
     }
-    let trial = |name: String, run: Box<dyn Fn(&mut Browser) -> Result<(), String> + Send>| {
+    let trial = |name: String, run: BrowserCheck| {
         let program = chromium.clone();
         let run = move || {
             let mut browser = Browser::start(&program.clone().ok_or("no chromium")?)?;
