@@ -42,9 +42,14 @@ const OVERTAKEN: FieldSpec = FieldSpec::required(
     NUMBER,
     "So many others of what the subject learns come first: events of other watches, answers to writes.",
 );
+const HANDOVER: FieldSpec = FieldSpec::required(
+    "handover",
+    FieldType::Words(&["back"]),
+    "The other subject takes over, and this one again at the next step.",
+);
 const ACTION: FieldType = FieldType::Is(
     |_| json!({}),
-    "at a write `crash`, `cut`, `drop` (the answer is lost), `{refuse: 409}`, `{delay: 1s}` or `{overtaken: 2}`; of a watch `repeat`, `expire`, `{old: 2}`, `{overtaken: 2}` or `{lag: 1s}`",
+    "at a write `crash`, `cut`, `handover`, `{handover: back}`, `drop` (the answer is lost), `{refuse: 409}`, `{delay: 1s}` or `{overtaken: 2}`; of a watch `repeat`, `expire`, `{old: 2}`, `{overtaken: 2}` or `{lag: 1s}`",
 );
 
 /// The fields.
@@ -89,7 +94,7 @@ pub(super) fn schema() -> Value {
             "Two of different streams come after others.",
         ),
         with_description(
-            at_write(&["before", "after"], words(&["crash", "cut"])),
+            at_write(&["before", "after"], any_of([words(&["crash", "cut", "handover"]), one(HANDOVER)])),
             "At the nth successful write, on either side of the server's acting.",
         ),
         with_description(
@@ -228,10 +233,18 @@ fn read_side(
 
 fn read_write_action(node: &YamlNode, report: &mut DiagnosticCollector) -> Option<FaultAction> {
     let YamlKind::Map(_) = node.kind else {
-        let words = [("crash", FaultAction::Crash), ("drop", FaultAction::Drop), ("cut", FaultAction::Cut)];
+        let words = [
+            ("crash", FaultAction::Crash),
+            ("drop", FaultAction::Drop),
+            ("cut", FaultAction::Cut),
+            ("handover", FaultAction::Handover { back: false }),
+        ];
         return read::word(node, "the action", &words, report);
     };
-    let fields = MappingFields::of(node, "the action", &names(&[REFUSE, DELAY, OVERTAKEN]), report)?;
+    let fields = MappingFields::of(node, "the action", &names(&[REFUSE, DELAY, OVERTAKEN, HANDOVER]), report)?;
+    if let Some(back) = fields.get("handover") {
+        return read::word(back, "a handover", &[("back", FaultAction::Handover { back: true })], report);
+    }
     if let Some(others) = fields.get("overtaken") {
         return read_overtaken(others, report);
     }

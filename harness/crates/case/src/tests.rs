@@ -201,6 +201,11 @@ fn reads_held_watch_with_and_without_steps() {
 #[rstest]
 #[case("{write: 3, of: replicasets, side: after, action: crash}", "write 3 of replicasets, after it: crash")]
 #[case("{write: 1, of: replicasets, action: crash}", "write 1 of replicasets, before it: crash")]
+#[case("{write: 2, of: replicasets, side: after, action: handover}", "write 2 of replicasets, after it: handover")]
+#[case(
+    "{write: 1, of: pods, action: {handover: back}}",
+    "write 1 of pods, before it: handover, and back at the next step"
+)]
 #[case("{write: 1, of: deployments/status, action: drop}", "write 1 of deployments/status, after it: answer lost")]
 #[case("{write: 2, of: pods, action: {refuse: 409}}", "write 2 of pods, before it: refused with 409")]
 #[case("{write: 1, of: deployments, action: {refuse: 409}}", "write 1 of deployments, before it: refused with 409")]
@@ -220,6 +225,8 @@ fn reads_subject_stop_and_start() {
     let case = read(&text("  - subject: stop\n  - scale: 5\n  - subject: start"));
     let lives: Vec<_> = case.steps.iter().map(|step| step.operation.process_action()).collect();
     assert_eq!(lives, [Some(ProcessAction::Stop), None, Some(ProcessAction::Start)]);
+    let case = read(&text("  - subject: handover"));
+    assert_eq!(case.steps[0].operation.process_action(), Some(ProcessAction::Handover));
 }
 
 fn target(kind: &str, name: &str) -> Target {

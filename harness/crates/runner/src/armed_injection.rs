@@ -120,7 +120,7 @@ pub(super) fn arm<'a>(
         FaultPoint::Write { nth, resource, subresource, after } => {
             let side = if *after { InterceptPoint::After } else { InterceptPoint::Before };
             let act = match fault.action {
-                FaultAction::Crash => RequestAction::Hold(side),
+                FaultAction::Crash | FaultAction::Handover { .. } => RequestAction::Hold(side),
                 FaultAction::Cut => RequestAction::Cut(side),
                 FaultAction::Delay(time) => RequestAction::Delay(time),
                 FaultAction::Refuse(code) => {

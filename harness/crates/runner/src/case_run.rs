@@ -19,7 +19,7 @@ use crate::observe::namespace::{CASE_PREFIX, remove_namespace};
 use crate::observe::{CachedObject, WatchedKind};
 use crate::probes::ProbeLease;
 use crate::request_log::RequestLog;
-use crate::{Environment, Session};
+use crate::{Environment, Session, SubjectPlan};
 
 /// Why a burst cannot be compared.
 const BURST_LOST: &str = "the step is impossible to compare: pods that it makes ready at once were deleted before its end, \
@@ -45,6 +45,8 @@ pub(super) struct CaseRun<'a> {
     pub(super) injection: Option<ArmedInjection<'a>>,
     /// The driver's writes for this step.
     pub(super) driver_writes: Vec<(WatchedKind, u64)>,
+    /// Whether the first subject takes over again at the next step.
+    pub(super) hands_back: bool,
 }
 
 /// The run cannot go on; the recording says why.
@@ -55,12 +57,12 @@ impl Session {
     /// Run a case in a namespace of its own, and delete the namespace afterwards. The recording has
     /// whatever happens.
     pub async fn play(&self, case: &Case) -> Recording {
-        self.play_with(case, false).await
+        self.play_with(case, SubjectPlan::default(), false).await
     }
 
-    /// Run a case. With `is_shared` other cases may run at the same time, so the case must not
-    /// affect the subject.
-    pub(super) async fn play_with(&self, case: &Case, is_shared: bool) -> Recording {
+    /// Run a case with these subjects. With `is_shared` other cases may run at the same time, so
+    /// the case must not affect the subject.
+    pub(super) async fn play_with(&self, case: &Case, subjects: SubjectPlan, is_shared: bool) -> Recording {
         let probe = match &self.probes {
             Some(probes) => Some(probes.lease().await),
             None => None,
@@ -70,7 +72,6 @@ impl Session {
         let cache = &self.environment.cache;
         let began = cache.elapsed();
         let pod_backend = self.pod_backend(case);
-        let header = self.header(case, &namespace, matches!(pod_backend, PodBackend::Real(_)));
         let Environment { cluster, nodes, .. } = &*self.environment;
         let driver = Driver::new(cluster.clone(), cache.clone(), nodes.clone(), &namespace, pod_backend.clone());
         let request_log = RequestLog::open(self.interceptor.log(), &namespace);
@@ -87,10 +88,12 @@ impl Session {
             packed: 0,
             injection: None,
             driver_writes: Vec::new(),
+            hands_back: false,
         };
         self.may_print(&case.redaction);
         cache.open_journal(&namespace);
-        let prepared = self.prepare(case, &namespace).await;
+        let prepared = self.prepare(case, &namespace, subjects).await;
+        let header = self.header(case, &namespace, matches!(pod_backend, PodBackend::Real(_)));
         let duties = KubeletDuties {
             namespace: namespace.clone(),
             nodes: case.nodes.clone(),
@@ -161,11 +164,13 @@ impl<'a> CaseRun<'a> {
         let mut part = 0;
         for step in &case.given {
             part += 1;
+            self.hand_back().await?;
             self.arm(step)?;
             self.run_given_step(step, part).await?;
             self.disarm()?;
         }
         for (index, step) in (1..).zip(&case.steps) {
+            self.hand_back().await?;
             self.arm(step)?;
             self.run_step(step, index).await?;
             self.disarm()?;

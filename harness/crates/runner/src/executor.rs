@@ -15,7 +15,7 @@ use lockstep_recording::controllers::Controller;
 use lockstep_subject::SubjectSpec;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use crate::{EnvironmentError, Session, Simulation, simulate_with_output};
+use crate::{EnvironmentError, Session, Simulation, SubjectPlan, Successor, simulate_with_output};
 
 /// Runs the cases of one subject.
 pub enum Executor {
@@ -50,7 +50,11 @@ pub struct SessionPool {
 pub(crate) type SessionRenewal = Box<dyn Fn() -> LocalBoxFuture<'static, Result<Session, EnvironmentError>>>;
 
 /// The right to run one case.
-pub struct ExecutionSlot<'a>(SlotSite<'a>);
+pub struct ExecutionSlot<'a> {
+    site: SlotSite<'a>,
+    /// Which of two subjects play it.
+    subjects: SubjectPlan,
+}
 
 /// Where the case runs.
 enum SlotSite<'a> {
@@ -69,8 +73,12 @@ struct SessionLease<'a> {
 
 impl From<Vec<Session>> for SessionPool {
     fn from(sessions: Vec<Session>) -> Self {
+        // Cases cannot share a session whose subject may be another one for the next case.
+        let lanes = match sessions.as_slice() {
+            [session] if !session.subjects.are_two() => session.lanes(),
+            _ => 1,
+        };
         // Reversed, so that the first session is used first.
-        let lanes = if let [session] = sessions.as_slice() { session.lanes() } else { 1 };
         let free: Vec<usize> = (0..sessions.len()).rev().flat_map(|index| std::iter::repeat_n(index, lanes)).collect();
         let permits = Semaphore::new(free.len());
         let sessions = sessions.into_iter().map(|session| Mutex::new(Arc::new(session))).collect();
@@ -121,7 +129,15 @@ impl Executor {
     /// The subject of a simulated cluster cannot be started, or an ended subject cannot be started
     /// again.
     pub async fn play(&self, case: &Case) -> Result<Recording, EnvironmentError> {
-        let slot = self.acquire_slot(case).await;
+        self.play_with(case, SubjectPlan::default()).await
+    }
+
+    /// Run one case with these of the two subjects.
+    ///
+    /// # Errors
+    /// As for [`play`](Self::play).
+    pub async fn play_with(&self, case: &Case, subjects: SubjectPlan) -> Result<Recording, EnvironmentError> {
+        let slot = ExecutionSlot { subjects, ..self.acquire_slot(case).await };
         let recording = slot.play(case, None).await?;
         match slot.alone().await {
             Some(alone) => alone.play(case, None).await,
@@ -132,10 +148,11 @@ impl Executor {
     /// Wait until there is a cluster for this case. Where each case gets its own cluster, this
     /// returns at once.
     pub async fn acquire_slot(&self, case: &Case) -> ExecutionSlot<'_> {
-        ExecutionSlot(match self {
+        let site = match self {
             Self::Sessions(sessions) => SlotSite::Session(sessions.acquire(!can_share(case)).await),
             Self::Simulated { spec, simulation, .. } => SlotSite::Simulated { spec, simulation },
-        })
+        };
+        ExecutionSlot { site, subjects: SubjectPlan::default() }
     }
 
     /// How many cases may run at the same time.
@@ -173,18 +190,18 @@ impl<'a> ExecutionSlot<'a> {
     /// If the subject has ended while several cases ran, it is not known which of them caused it.
     /// Returns a slot to run this case again, alone.
     pub(crate) async fn alone(self) -> Option<ExecutionSlot<'a>> {
-        let SlotSite::Session(lease) = self.0 else { return None };
+        let SlotSite::Session(lease) = self.site else { return None };
         if lease.is_alone() || lease.session().is_intact() {
             return None;
         }
         let sessions = lease.sessions;
         drop(lease);
-        Some(ExecutionSlot(SlotSite::Session(sessions.acquire(true).await)))
+        Some(ExecutionSlot { site: SlotSite::Session(sessions.acquire(true).await), subjects: self.subjects })
     }
 
     /// The session, if the cluster outlives the case.
     pub fn session(&self) -> Option<Arc<Session>> {
-        match &self.0 {
+        match &self.site {
             SlotSite::Session(lease) => Some(lease.session()),
             SlotSite::Simulated { .. } => None,
         }
@@ -211,17 +228,31 @@ impl<'a> ExecutionSlot<'a> {
         seed: Option<u64>,
         output: bool,
     ) -> Result<(Recording, Option<String>), EnvironmentError> {
-        match &self.0 {
+        match &self.site {
             SlotSite::Session(lease) => {
                 let session = lease.ready().await?;
                 let log_source = session.log_source().filter(|_| output);
-                let recording = session.play_with(case, !lease.is_alone()).await;
+                let recording = session.play_with(case, self.subjects, !lease.is_alone()).await;
                 let output = session.printed(log_source).await;
                 Ok((recording, output))
             }
             SlotSite::Simulated { spec, simulation } => {
                 let (case, spec, mut simulation) = (case.clone(), (*spec).clone(), (*simulation).clone());
                 simulation.seed = seed.unwrap_or(simulation.seed);
+                let spec = match self.subjects {
+                    SubjectPlan::HandOver => spec,
+                    SubjectPlan::FirstAlone => {
+                        simulation.successor = None;
+                        spec
+                    }
+                    SubjectPlan::SuccessorAlone => match simulation.successor.take() {
+                        Some(Successor { spec, profile }) => {
+                            simulation.profile = profile;
+                            spec
+                        }
+                        None => spec,
+                    },
+                };
                 // On a thread of its own: virtual time needs a runtime of its own.
                 let run = tokio::task::spawn_blocking(move || simulate_with_output(&case, &spec, &simulation));
                 let run = run.await.map_err(|error| EnvironmentError::Simulation(error.to_string()))?;

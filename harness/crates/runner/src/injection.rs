@@ -134,10 +134,19 @@ impl<'a> CaseRun<'a> {
             Some(ArmedInjection::Write { fault, .. }) => {
                 let fault = *fault;
                 self.note_effect(fault.describe(), fault.action.effect());
-                if fault.action == FaultAction::Crash {
-                    self.session.kill().await;
-                    intercepted.cut();
-                    self.start().await?;
+                match fault.action {
+                    FaultAction::Crash => {
+                        self.session.kill().await;
+                        intercepted.cut();
+                        self.start().await?;
+                    }
+                    FaultAction::Handover { back } => {
+                        self.session.kill_for_handover().await;
+                        intercepted.cut();
+                        self.hands_back = back;
+                        self.take_over().await?;
+                    }
+                    _ => {}
                 }
                 self.injection = None;
             }
@@ -148,13 +157,32 @@ impl<'a> CaseRun<'a> {
         Ok(())
     }
 
-    /// `subject: stop|start`.
+    /// `subject: stop|start|handover`.
     pub(super) async fn change_subject_life(&mut self, life: ProcessAction) -> Result<(), Abort> {
         match life {
             ProcessAction::Stop => self.session.kill().await,
             ProcessAction::Start => self.start().await?,
+            ProcessAction::Handover => self.hand_over().await?,
         }
         Ok(())
+    }
+
+    /// Before a step: after a handover with `back`, the first one takes over again.
+    pub(super) async fn hand_back(&mut self) -> Result<(), Abort> {
+        if std::mem::take(&mut self.hands_back) { self.hand_over().await } else { Ok(()) }
+    }
+
+    async fn hand_over(&mut self) -> Result<(), Abort> {
+        self.session.kill_for_handover().await;
+        self.take_over().await
+    }
+
+    /// Start the other subject after a handover.
+    async fn take_over(&mut self) -> Result<(), Abort> {
+        if let Some(description) = self.session.describe_handover() {
+            self.note(description);
+        }
+        self.start().await
     }
 
     async fn start(&mut self) -> Result<(), Abort> {

@@ -12,7 +12,8 @@
 //! * `start` starts a subject, below the session; `subject_lifecycle` has its output, its exits,
 //!   and its restart between two cases.
 //! * `case_run` performs the steps, with the [`driver`]; `settle` waits after each, and `injection`
-//!   disturbs them with what `armed_injection` has armed at the interceptor.
+//!   disturbs them with what `armed_injection` has armed at the interceptor; `handover` has the two
+//!   subjects of a session of which one replaces the other.
 
 mod armed_injection;
 mod case_run;
@@ -20,6 +21,7 @@ mod definitions;
 pub mod driver;
 mod environment;
 mod executor;
+mod handover;
 mod injection;
 pub mod observe;
 mod options;
@@ -37,6 +39,7 @@ mod workload;
 pub use environment::{Environment, EnvironmentError};
 pub use executor::Executor;
 pub(crate) use executor::{SessionPool, SessionRenewal};
+pub use handover::{SubjectPlan, Successor};
 pub use options::{MOST_SUB_STEPS, SessionOptions, StepHook, SubjectOptions};
 pub use role::dispatch_role;
 pub use session::Session;

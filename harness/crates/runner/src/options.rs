@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lockstep_case::model::PodKind;
-use lockstep_case::{Case, RestartOptions};
+use lockstep_case::{Case, RestartOptions, RestartProfile};
 use lockstep_intercept::SentLog;
 use lockstep_timeline::StepId;
+
+use crate::Successor;
 
 /// The default for the most sub-steps of a step with `all` or `every`.
 pub const MOST_SUB_STEPS: u32 = 100_000;
@@ -44,6 +46,11 @@ pub struct SessionOptions {
     pub steps: StepHook,
     /// Where every request of the subject is logged, with its body.
     pub sent: Option<SentLog>,
+    /// The subject that takes over at a handover; without one a handover starts a new run of the
+    /// same subject.
+    pub successor: Option<Successor>,
+    /// The profile by which the first subject restarts workloads, if it is not the case's.
+    pub profile: Option<RestartProfile>,
 }
 
 impl Default for SessionOptions {
@@ -58,6 +65,8 @@ impl Default for SessionOptions {
             lanes: NonZeroUsize::MIN,
             steps: StepHook::default(),
             sent: None,
+            successor: None,
+            profile: None,
         }
     }
 }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use lockstep_case::RestartOptions;
 use lockstep_case::model::{Case, CompanionController, PodKind};
+use lockstep_case::{RestartOptions, RestartProfile};
 use lockstep_cluster::{FileLock, SiteName, installation};
 use lockstep_intercept::Interceptor;
 use lockstep_recording::controllers::Controller;
@@ -16,13 +16,14 @@ use lockstep_support::clock;
 
 use crate::definitions::{Definitions, has_rules, warn_of_rules};
 use crate::driver::PodBackend;
+use crate::handover::SubjectTurns;
 use crate::observe::ObserveError;
 use crate::observe::namespace::{make_namespace, remove_leftovers};
 use crate::options::{SessionOptions, SubjectOptions};
 use crate::probes::Probes;
 use crate::request_log::{self, RefusalCounts};
 use crate::start::{SubjectStart, describe_unserved_probe, start_subject, until_at_work};
-use crate::{Environment, EnvironmentError, StepHook};
+use crate::{Environment, EnvironmentError, StepHook, SubjectPlan};
 
 /// A subject, behind its own interceptor, on a test environment that has proved itself. The subject
 /// brings exactly the controllers that the cluster leaves out.
@@ -30,7 +31,8 @@ pub struct Session {
     pub(super) environment: Arc<Environment>,
     pub(super) interceptor: Interceptor,
     identity: Identity,
-    pub(super) spec: SubjectSpec,
+    /// Its subject, or its two subjects, of which one runs at a time.
+    pub(super) subjects: SubjectTurns,
     /// `None` while it is stopped on purpose.
     subject: Mutex<Option<RunningSubject>>,
     /// `None` in virtual time, where nothing needs to be proved.
@@ -39,6 +41,8 @@ pub struct Session {
     pub(super) most_sub_steps: u32,
     pub(super) pods: Option<PodKind>,
     restart: Mutex<RestartOptions>,
+    /// The profile of the first subject, if it is not the case's.
+    profile: Option<RestartProfile>,
     /// The custom resource definitions of its cases.
     definitions: Definitions,
     pub(super) bypass_interceptor: bool,
@@ -100,13 +104,15 @@ impl Session {
         spec: &SubjectSpec,
         options: &SessionOptions,
     ) -> Result<Self, EnvironmentError> {
-        spec.can_bring(environment.under_test())?;
+        let subjects = SubjectTurns::new(spec.clone(), options.successor.clone());
+        subjects.all().try_for_each(|one| one.can_bring(environment.under_test()))?;
         if let Some(sim) = environment.cluster.virtual_time_server() {
             let (cluster_controllers, virtual_time) =
                 (&environment.cluster_controllers, environment.virtual_time.as_ref());
             // Of this project's controllers only the restart controller reads `managedFields`.
             let server_for = |reads: bool| if reads { sim.clone() } else { sim.without_managed_fields() };
-            let reads = spec.is_in_go() || environment.under_test().has(Controller::ConfigRestart);
+            let reads =
+                subjects.all().any(SubjectSpec::is_in_go) || environment.under_test().has(Controller::ConfigRestart);
             let environment_controllers = cluster_controllers.start(
                 server_for(cluster_controllers.are_upstream()).client(),
                 environment.under_test(),
@@ -127,13 +133,13 @@ impl Session {
                 exclusive: None,
                 unsupported_before: 0,
             };
-            return Ok(Self::from_parts(environment, spec, options, parts));
+            return Ok(Self::from_parts(environment, subjects, options, parts));
         }
         let exclusive = environment.cluster.lock_for_subject().await?;
         let unsupported_before = environment.cluster.unsupported_requests().await?.len();
         remove_leftovers(&environment.client).await.map_err(|error| ObserveError::Probe(Box::new(error)))?;
         let probes = Probes::prove(environment, options).await?;
-        let interceptor = interceptor(environment, spec).await?;
+        let interceptor = interceptor(environment, &subjects).await?;
         options.sent.iter().for_each(|sent| interceptor.record_requests(sent));
         let probe = probes.first();
         let redaction = Redaction::default();
@@ -162,12 +168,12 @@ impl Session {
             exclusive: Some(exclusive),
             unsupported_before,
         };
-        Ok(Self::from_parts(environment, spec, options, parts))
+        Ok(Self::from_parts(environment, subjects, options, parts))
     }
 
     fn from_parts(
         environment: &Arc<Environment>,
-        spec: &SubjectSpec,
+        subjects: SubjectTurns,
         options: &SessionOptions,
         parts: SessionParts,
     ) -> Self {
@@ -180,20 +186,21 @@ impl Session {
             exclusive,
             unsupported_before,
         } = parts;
-        let (identity, spec, subject) = (subject.identity.clone(), spec.clone(), Mutex::new(Some(subject)));
+        let (identity, subject) = (subject.identity.clone(), Mutex::new(Some(subject)));
         let (budget, most_sub_steps) = (options.budget, options.most_sub_steps);
         let (pods, restart) = (options.pods, Mutex::new(options.restart.clone()));
         Session {
             environment: Arc::clone(environment),
             interceptor,
             identity,
-            spec,
+            subjects,
             subject,
             probes,
             budget,
             most_sub_steps,
             pods,
             restart,
+            profile: options.profile,
             definitions: Definitions::default(),
             bypass_interceptor: options.bypass_interceptor,
             process: options.process.clone(),
@@ -219,7 +226,7 @@ impl Session {
         self.unserved.as_deref()
     }
 
-    /// The subject.
+    /// The first subject.
     pub(crate) fn identity(&self) -> &Identity {
         &self.identity
     }
@@ -261,22 +268,29 @@ impl Session {
             return None;
         }
         let (own, expected) = (self.restart().profile, case.restart.profile);
-        match self.spec.takes_restart_options() {
-            // They are configured before the case.
-            true => self.spec.lacks_restart_options(&case.restart),
-            false if own != expected => {
-                Some(format!("the case is of restart profile {expected}, and the subject of {own}; see --profile"))
-            }
-            false => (*self.restart() != case.restart)
-                .then(|| "the case sets restart options, which only `--subject ours` can be given".to_owned()),
+        // A subject that takes options is configured before the case.
+        let mut configured = self.subjects.all().filter(|spec| spec.takes_restart_options());
+        let lacks = configured.find_map(|spec| spec.lacks_restart_options(&case.restart));
+        if lacks.is_some() || self.subjects.all().all(SubjectSpec::takes_restart_options) {
+            return lacks;
         }
+        if own != expected {
+            return Some(format!("the case is of restart profile {expected}, and the subject of {own}; see --profile"));
+        }
+        (*self.restart() != case.restart)
+            .then(|| "the case sets restart options, which only `--subject ours` can be given".to_owned())
     }
 
     /// Prepare for a case: create its namespace, and restart the subject with the case's restart
-    /// options, where it takes any.
-    pub(super) async fn prepare(&self, case: &Case, namespace: &str) -> Result<(), EnvironmentError> {
-        let concerned =
-            self.environment.under_test().has(Controller::ConfigRestart) && self.spec.takes_restart_options();
+    /// options, where it takes any, or put the one in its place that begins.
+    pub(super) async fn prepare(
+        &self,
+        case: &Case,
+        namespace: &str,
+        subjects: SubjectPlan,
+    ) -> Result<(), EnvironmentError> {
+        let takes_options = self.subjects.all().any(SubjectSpec::takes_restart_options);
+        let concerned = self.environment.under_test().has(Controller::ConfigRestart) && takes_options;
         let definitions = case.definitions().map_err(EnvironmentError::CustomResourceFile)?;
         // A controller that started before its kinds were served may never look for them again.
         let Environment { client, cache, .. } = &*self.environment;
@@ -284,7 +298,8 @@ impl Session {
         if new && self.environment.identity().name == SiteName::Sim.as_str() {
             warn_of_rules(&definitions);
         }
-        if new || concerned && *self.restart() != case.restart {
+        let replaced = self.subjects.begin(subjects);
+        if new || replaced || concerned && *self.restart() != case.restart {
             self.stop().await;
             self.restart().clone_from(&case.restart);
             let requests_before = self.interceptor.log().counts().values().sum();
@@ -304,6 +319,17 @@ impl Session {
         }
     }
 
+    /// Kill the subject; from its next start on, it is the other one.
+    pub(super) async fn kill_for_handover(&self) {
+        self.kill().await;
+        self.subjects.hand_over();
+    }
+
+    /// What a recording says of a handover, if there are two subjects.
+    pub(super) fn describe_handover(&self) -> Option<String> {
+        self.subjects.are_two().then(|| format!("{} takes over", self.subjects.acting()))
+    }
+
     /// Kill the subject on purpose, and wait until it has ended.
     pub(super) async fn kill(&self) {
         let subject = self.subject().take();
@@ -316,8 +342,8 @@ impl Session {
     pub(super) async fn start(&self) -> Result<(), EnvironmentError> {
         if self.is_stopped() {
             let folder = self.probes.as_ref().map_or("", |probes| &probes.first().namespace);
-            let subject =
-                start_subject(&self.environment, &self.spec, &self.interceptor, folder, &self.options()).await?;
+            let spec = self.subjects.acting();
+            let subject = start_subject(&self.environment, spec, &self.interceptor, folder, &self.options()).await?;
             *self.subject() = Some(subject);
         }
         Ok(())
@@ -334,6 +360,7 @@ impl Session {
             bypass_interceptor: self.bypass_interceptor,
             process,
             steps: self.steps.clone(),
+            profile: self.subjects.profile().or(self.profile),
             // The interceptor logs the sent requests itself.
             ..SessionOptions::default()
         }
@@ -403,9 +430,9 @@ impl Session {
 
 /// An interceptor that the subject can reach: on loopback, or at the address by which the node's
 /// pods reach this machine.
-async fn interceptor(environment: &Environment, spec: &SubjectSpec) -> Result<Interceptor, EnvironmentError> {
+async fn interceptor(environment: &Environment, subjects: &SubjectTurns) -> Result<Interceptor, EnvironmentError> {
     let access = environment.cluster.access();
-    match environment.cluster.node().filter(|_| spec.is_inside()) {
+    match environment.cluster.node().filter(|_| subjects.all().any(SubjectSpec::is_inside)) {
         Some(node) => Ok(Interceptor::start_at(access, node.host_address().await?)?),
         None => Ok(Interceptor::start(access)?),
     }
@@ -423,8 +450,8 @@ impl Session {
             controllers: case.controllers.clone(),
             under_test: self.environment.under_test().clone(),
             namespace: namespace.to_owned(),
-            subject: self.identity().clone(),
-            kind: self.spec.kind(),
+            subject: self.subject().as_ref().map_or_else(|| self.identity.clone(), |one| one.identity.clone()),
+            kind: self.subjects.acting().kind(),
             cluster: self.environment.identity().clone(),
             cluster_controllers: self.cluster_controllers().cloned().map(Box::new),
             workload: self.environment.workload.clone().map(Box::new),

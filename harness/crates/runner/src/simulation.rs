@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockstep_case::Case;
+use lockstep_case::{Case, RestartProfile};
 use lockstep_cluster::Cluster;
 use lockstep_cluster::supervise::Interrupt;
 use lockstep_intercept::SentLog;
@@ -19,7 +19,7 @@ use lockstep_subject::{ClusterControllers, SubjectSpec};
 use lockstep_support::clock;
 use lockstep_support::fingerprint::fingerprint;
 
-use super::{Environment, EnvironmentError, MOST_SUB_STEPS, Session, SessionOptions, StepHook};
+use super::{Environment, EnvironmentError, MOST_SUB_STEPS, Session, SessionOptions, StepHook, Successor};
 
 /// The settings of a simulation.
 #[derive(Debug, Clone)]
@@ -45,6 +45,10 @@ pub struct Simulation {
     pub steps: StepHook,
     /// Where every request of the subject is logged, with its body.
     pub sent: Option<SentLog>,
+    /// The subject that takes over at a handover.
+    pub successor: Option<Successor>,
+    /// The profile by which the subject restarts workloads, if it is not the case's.
+    pub profile: Option<RestartProfile>,
 }
 
 impl Simulation {
@@ -64,6 +68,8 @@ impl Simulation {
             interrupt,
             steps,
             sent: None,
+            successor: None,
+            profile: None,
         }
     }
 }
@@ -174,6 +180,8 @@ fn simulate_once(case: &Case, spec: &SubjectSpec, simulation: &Simulation) -> Re
             restart: case.restart.clone(),
             steps: simulation.steps.clone(),
             sent: simulation.sent.clone(),
+            successor: simulation.successor.clone(),
+            profile: simulation.profile,
             ..SessionOptions::default()
         };
         let session = Session::open(&environment, spec, &options).await?;

@@ -8,6 +8,7 @@
 
 use std::time::Duration;
 
+use lockstep_case::RestartOptions;
 use lockstep_cluster::kubeconfig;
 use lockstep_intercept::{Interceptor, InterceptorLog, SinceStart};
 use lockstep_recording::controllers::Controller;
@@ -101,7 +102,9 @@ pub(super) async fn start_subject(
     namespace: &str,
     options: &SessionOptions,
 ) -> Result<RunningSubject, EnvironmentError> {
-    let (folder, restart) = (environment.folder.join(namespace), &options.restart);
+    let folder = environment.folder.join(namespace);
+    let profile = options.profile.unwrap_or(options.restart.profile);
+    let restart = &RestartOptions { profile, ..options.restart.clone() };
     let access = environment.cluster.access();
     let kubeconfig = match options.bypass_interceptor {
         true => kubeconfig(&access.server, &access.ca_pem, &access.subject_token),

@@ -85,7 +85,7 @@ impl Session {
         let options = self.options();
         let starting = SubjectStart {
             environment: &self.environment,
-            spec: &self.spec,
+            spec: self.subjects.acting(),
             interceptor: &self.interceptor,
             probe: probes.first(),
             options: &options,

@@ -83,6 +83,8 @@ impl Fault {
     pub fn describe(&self) -> String {
         let action = match self.action {
             FaultAction::Crash => "crash".to_owned(),
+            FaultAction::Handover { back: false } => "handover".to_owned(),
+            FaultAction::Handover { back: true } => "handover, and back at the next step".to_owned(),
             FaultAction::Drop => "answer lost".to_owned(),
             FaultAction::Cut => "connection cut".to_owned(),
             FaultAction::Refuse(code) => format!("refused with {code}"),
@@ -155,6 +157,11 @@ impl FaultPoint {
 pub enum FaultAction {
     /// The subject is killed and restarted.
     Crash,
+    /// The subject is killed, and the other one is started in its place.
+    Handover {
+        /// Whether the first one takes over again at the next step.
+        back: bool,
+    },
     /// The server processes the request, and its answer is lost.
     Drop,
     /// The connection is cut.
@@ -181,7 +188,7 @@ impl FaultAction {
     #[must_use]
     pub const fn effect(self) -> Effect {
         match self {
-            Self::Crash => Effect::Killed,
+            Self::Crash | Self::Handover { .. } => Effect::Killed,
             Self::Drop | Self::Cut => Effect::Unanswered,
             Self::Refuse(_)
             | Self::Delay(_)
@@ -201,4 +208,6 @@ pub enum ProcessAction {
     Stop,
     /// Starts it again.
     Start,
+    /// Kills it, and starts the other one in its place; or it again, if there is only one.
+    Handover,
 }

@@ -1,4 +1,5 @@
-//! `subject: stop`, `subject: start`: stops or starts the subject's process.
+//! `subject: stop`, `subject: start`, `subject: handover`: stops or starts the subject's process,
+//! or puts the other subject in its place.
 
 use crate::field::words;
 use crate::model::{Drive, LabelStyle, Operation, PerformFuture, ProcessAction, StepAction};
@@ -7,20 +8,20 @@ use crate::step::{Actor, NameDeclaration, OperationNode, OperationSpec, StepRead
 
 pub(super) static SPEC: OperationSpec = OperationSpec {
     name: "subject",
-    description: "The subject is killed, or started again.",
+    description: "The subject is killed, started again, or replaced by the other one (or by a new run of itself, if there is one subject).",
     actor: Actor::Harness,
-    shorthand: "`stop` or `start`",
+    shorthand: "`stop`, `start` or `handover`",
     fields: &[],
-    schema: |_| words(&["stop", "start"]),
+    schema: |_| words(&["stop", "start", "handover"]),
     read,
     declaration: NameDeclaration::Nothing,
     is_refusable: false,
     is_nestable: false,
-    examples: &["- subject: stop\n- scale: 5\n- subject: start"],
+    examples: &["- subject: stop\n- scale: 5\n- subject: start", "- subject: handover"],
 };
 
 fn read(reader: &mut StepReader<'_>, OperationNode { key, value, .. }: &OperationNode<'_>) -> Option<Operation> {
-    let words = [("stop", ProcessAction::Stop), ("start", ProcessAction::Start)];
+    let words = [("stop", ProcessAction::Stop), ("start", ProcessAction::Start), ("handover", ProcessAction::Handover)];
     let life = read::word(value, "`subject`", &words, reader.report)?;
     match (life, reader.stopped_at.is_some()) {
         (ProcessAction::Stop, true) => {
@@ -31,6 +32,11 @@ fn read(reader: &mut StepReader<'_>, OperationNode { key, value, .. }: &Operatio
             reader.report.add(key, "the subject runs already", "only a stopped subject can be started");
             return None;
         }
+        (ProcessAction::Handover, true) => {
+            reader.report.add(key, "the subject is stopped", "only a running subject can hand over; start it first");
+            return None;
+        }
+        (ProcessAction::Handover, false) => {}
         (ProcessAction::Stop, false) => reader.stopped_at = Some(key.span.clone()),
         (ProcessAction::Start, true) => reader.stopped_at = None,
     }
@@ -46,6 +52,7 @@ impl StepAction for ProcessAction {
         match self {
             Self::Stop => "subject stop".to_owned(),
             Self::Start => "subject start".to_owned(),
+            Self::Handover => "subject handover".to_owned(),
         }
     }
 

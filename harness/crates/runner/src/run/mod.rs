@@ -36,7 +36,7 @@ use lockstep_workload::Workload;
 
 use crate::{
     Environment, EnvironmentError, Executor, MOST_SUB_STEPS, Session, SessionOptions, SessionPool, SessionRenewal,
-    Simulation, StepHook, SubjectOptions,
+    Simulation, StepHook, SubjectOptions, Successor,
 };
 
 /// Where and how to play cases.
@@ -71,6 +71,8 @@ pub struct Setup {
     pub programs: ProgramPool,
     /// The log of all requests of the subjects, with bodies.
     pub request_log: Option<SentLog>,
+    /// The subject that takes over from each other one at a handover.
+    pub successor: Option<Successor>,
     /// Interrupts the run.
     pub interrupt: Interrupt,
     /// Receives the events.
@@ -128,6 +130,7 @@ impl Setup {
             cluster_controllers: ClusterControllers::default(),
             programs: ProgramPool::default(),
             request_log: None,
+            successor: None,
             interrupt: Interrupt::default(),
             events: Subscribers::default(),
         }
@@ -187,7 +190,7 @@ impl Setup {
         }
         let mut environments = vec![self.unless_interrupted(self.open(under_test)).await?];
         if self.plan.site.name() == SiteName::Sim {
-            let lanes = if specs.iter().any(SubjectSpec::is_alone) { 1 } else { self.lanes.get() };
+            let lanes = if self.with_successor(specs).any(SubjectSpec::is_alone) { 1 } else { self.lanes.get() };
             for _ in 1..lanes.min(most_plays) {
                 environments.push(self.unless_interrupted(self.boot(under_test)).await?);
             }
@@ -201,10 +204,17 @@ impl Setup {
         tokio::time::timeout(CLOSE_TIMEOUT, self.programs.close()).await.ok();
     }
 
-    /// Whether a subject runs in virtual time here. A separate process cannot.
+    /// Whether a subject, and its successor, run in virtual time here. A separate process cannot.
     #[must_use]
     pub fn is_virtual(&self, spec: &SubjectSpec) -> bool {
-        self.plan.site.name() == SiteName::Sim && spec.is_simulable()
+        self.plan.site.name() == SiteName::Sim && self.with_successor([spec]).all(SubjectSpec::is_simulable)
+    }
+
+    fn with_successor<'a>(
+        &'a self,
+        specs: impl IntoIterator<Item = &'a SubjectSpec>,
+    ) -> impl Iterator<Item = &'a SubjectSpec> {
+        specs.into_iter().chain(self.successor.as_ref().map(|successor| &successor.spec))
     }
 
     /// Attach to or boot the cluster without the controllers under test, and watch it.
@@ -307,6 +317,7 @@ impl Setup {
             lanes: if self.plan.site.name() == SiteName::Sim { NonZeroUsize::MIN } else { self.lanes },
             steps: self.step_hook(),
             sent: self.request_log.clone(),
+            successor: self.successor.clone(),
             ..SessionOptions::default()
         }
     }
@@ -318,7 +329,19 @@ impl Setup {
         let cluster_controllers = self.cluster_controllers.clone();
         let (seed, plays, sent, most_sub_steps) =
             (self.seed, self.plays, self.request_log.clone(), self.most_sub_steps);
-        Simulation { seed, plays, most_sub_steps, sent, cluster_controllers, programs, interrupt, steps, ..simulation }
+        let successor = self.successor.clone();
+        Simulation {
+            seed,
+            plays,
+            most_sub_steps,
+            sent,
+            successor,
+            cluster_controllers,
+            programs,
+            interrupt,
+            steps,
+            ..simulation
+        }
     }
 
     /// Emits an event for each settled step. An error is ignored here, as the next event reports
