@@ -12,8 +12,8 @@ use futures::{StreamExt, TryStreamExt, stream};
 use lockstep_case::{self as case, Case};
 use lockstep_cluster::SiteName;
 use lockstep_cluster::supervise::Interrupt;
+use lockstep_recording::FileName;
 use lockstep_recording::controllers::Controller;
-use lockstep_recording::{FileName, Recording};
 use lockstep_report::CaseFaults;
 use lockstep_runner::Executor;
 use lockstep_runner::run::{PlayPlan, PlayRound, RunEvent, Setup, Subscriber, Subscribers};
@@ -23,7 +23,7 @@ use lockstep_support::outcome::RunOutcome;
 use lockstep_support::pluralize;
 use lockstep_support::sanitize::quote;
 use lockstep_verdict::faults::{self, FaultKind, Point, PointLocation};
-use lockstep_verdict::{FaultOutcome, fault_outcome};
+use lockstep_verdict::{FaultOutcome, ReferenceRun, fault_outcome};
 
 use super::cluster_args::default_cluster;
 use super::out::note;
@@ -147,7 +147,7 @@ impl Sweep<'_> {
             }
             let (case, item) = (&plan.cases[number], first + play - plan.before);
             Progress::for_process().describe(format!("{}, case {nth} of {cases}", case.name));
-            let longer = with_longer_end(self.arguments, case)?;
+            let longer = with_longer_end(&self.arguments.play_args, case)?;
             self.try_case((spec, player), (longer.as_ref().unwrap_or(case), item), since).await?;
             plays += 1 + self.current.as_ref().map_or(0, |of| of.tried.len());
             self.finish_case()?;
@@ -179,14 +179,13 @@ impl Sweep<'_> {
         let arguments = self.arguments;
         let without = without_faults(case);
         let has_faults = without != **case;
-        let reference = player.play(&without).await?;
-        let writes = faults::writes(&reference);
-        let all = faults::points(case, &reference).into_iter().filter(|point| self.kinds.contains(&point.kind));
-        let all: Vec<Point> = if has_faults { Vec::new() } else { all.collect() };
+        let reference = ReferenceRun::from(player.play(&without).await?);
+        let writes = faults::writes(&reference.recording);
+        let all = if has_faults { Vec::new() } else { faults::points(case, &reference.recording, self.kinds) };
         let of = self.current.insert(CaseFaults {
             item,
             case: case.name.clone(),
-            subject: reference.header.subject.clone(),
+            subject: reference.recording.header.subject.clone(),
             rerun: arguments.rerun_parts(self.typed, spec),
             writes: writes.values().sum(),
             points: if has_faults { 1 } else { all.len() },
@@ -222,20 +221,18 @@ impl Arguments {
         &self,
         player: &Executor,
         case: &Arc<Case>,
-        reference: &Recording,
+        reference: &ReferenceRun,
         point: Point,
     ) -> Result<(Point, FaultOutcome, Option<String>), CliError> {
-        let Some(text) = faults::inject(case, &point) else {
-            let why =
-                "the step's line leaves no place for a fault; write the operation on the line of its dash".to_owned();
-            return Ok((point, FaultOutcome::Unknown(why), None));
+        let injected = match inject(case, &point)? {
+            Ok(injected) => injected,
+            Err(outcome) => return Ok((point, outcome, None)),
         };
-        let injected = Arc::new(case::parse(&case.path, &case.name, &text).map_err(CliError::Case)?);
         let faulted = player.play(&injected).await?;
         let result = fault_outcome(&injected, reference, &faulted);
         let failed = matches!(result, FaultOutcome::Failed(_) | FaultOutcome::Unknown(_));
         let file = match &self.out {
-            Some(folder) if failed => Some(write_case(folder, case, &point, &injected.source)?),
+            Some(folder) if failed => Some(write_case(&folder.join("faults"), case, &point, &injected.source)?),
             _ => None,
         };
         tracing::info!(case = case.name, %point, ?result, "tried");
@@ -246,6 +243,15 @@ impl Arguments {
     fn is_over(&self, since: Instant) -> bool {
         self.length.is_some_and(|length| since.elapsed() >= length)
     }
+}
+
+/// The case with a fault at this point, or why it cannot have one there.
+pub(super) fn inject(case: &Case, point: &Point) -> Result<Result<Arc<Case>, FaultOutcome>, CliError> {
+    let Some(text) = faults::inject(case, point) else {
+        let why = "the step's line leaves no place for a fault; write the operation on the line of its dash";
+        return Ok(Err(FaultOutcome::Unknown(why.to_owned())));
+    };
+    Ok(Ok(Arc::new(case::parse(&case.path, &case.name, &text).map_err(CliError::Case)?)))
 }
 
 /// The kinds of faults that the user selected.
@@ -268,9 +274,8 @@ fn parse_kinds(only: &[String]) -> Result<Vec<FaultKind>, CliError> {
 
 /// A config-restart case with additional time at its end, in virtual time only. A case that
 /// declares faults itself already has enough time.
-fn with_longer_end(arguments: &Arguments, case: &Case) -> Result<Option<Arc<Case>>, CliError> {
-    let free =
-        arguments.play_args.cluster_args.cluster() == SiteName::Sim && case.controllers.has(Controller::ConfigRestart);
+pub(super) fn with_longer_end(play_args: &PlayArgs, case: &Case) -> Result<Option<Arc<Case>>, CliError> {
+    let free = play_args.cluster_args.cluster() == SiteName::Sim && case.controllers.has(Controller::ConfigRestart);
     if !free || without_faults(case) != *case {
         return Ok(None);
     }
@@ -298,6 +303,7 @@ fn declared_point(case: &Case) -> Point {
             let kind = match fault.action {
                 FaultAction::Refuse(code) => FaultKind::Refuse(code),
                 FaultAction::Drop => FaultKind::Lost,
+                FaultAction::Handover { back } => FaultKind::Handover { after: *after, back },
                 _ if *after => FaultKind::CrashAfter,
                 _ => FaultKind::CrashBefore,
             };
@@ -310,9 +316,10 @@ fn declared_point(case: &Case) -> Point {
     }
 }
 
-fn write_case(folder: &Path, case: &Case, point: &Point, text: &str) -> Result<String, CliError> {
+/// Write a case that repeats a fault into a folder; returns its path.
+pub(super) fn write_case(folder: &Path, case: &Case, point: &Point, text: &str) -> Result<String, CliError> {
     let name = FileName::of(&format!("{}-{}", case.name.replace('/', "-"), point.file_name()));
-    let path = folder.join("faults").join(name.with_ending(".yaml"));
+    let path = folder.join(name.with_ending(".yaml"));
     output_paths::write(&path, text)?;
     Ok(format!("{}{}", path.display(), case.profile_suffix()))
 }

@@ -93,7 +93,7 @@ impl From<&CaseFaults> for FaultsSummary {
     fn from(of: &CaseFaults) -> Self {
         let failure = |(point, withstood, file): &(Point, FaultOutcome, Option<String>)| {
             let (result, why) = match withstood {
-                FaultOutcome::Tolerated | FaultOutcome::NotReached => return None,
+                FaultOutcome::Tolerated | FaultOutcome::SubjectsDiffer | FaultOutcome::NotReached => return None,
                 FaultOutcome::Failed(why) => ("failed", why.clone()),
                 FaultOutcome::Unknown(why) => ("inconclusive", vec![why.clone()]),
             };
@@ -122,7 +122,7 @@ impl CaseFaults {
             let counts = counts.entry(point.kind).or_default();
             counts.tried += 1;
             match withstood {
-                FaultOutcome::Tolerated => {}
+                FaultOutcome::Tolerated | FaultOutcome::SubjectsDiffer => {}
                 FaultOutcome::Failed(_) => counts.failed += 1,
                 FaultOutcome::NotReached => counts.not_reached += 1,
                 FaultOutcome::Unknown(_) => counts.unknown += 1,
@@ -135,7 +135,7 @@ impl CaseFaults {
     #[must_use]
     pub fn outcome(&self) -> RunOutcome {
         RunOutcome::most_severe(self.tried.iter().map(|(_, withstood, _)| match withstood {
-            FaultOutcome::Tolerated | FaultOutcome::NotReached => RunOutcome::Conformant,
+            FaultOutcome::Tolerated | FaultOutcome::SubjectsDiffer | FaultOutcome::NotReached => RunOutcome::Conformant,
             FaultOutcome::Failed(_) => RunOutcome::NonConformant,
             FaultOutcome::Unknown(_) => RunOutcome::Inconclusive,
         }))
@@ -163,7 +163,7 @@ pub fn faults(of: &CaseFaults, colour: bool) -> String {
     );
     for (point, withstood, file) in &of.tried {
         let why = match withstood {
-            FaultOutcome::Tolerated | FaultOutcome::NotReached => continue,
+            FaultOutcome::Tolerated | FaultOutcome::SubjectsDiffer | FaultOutcome::NotReached => continue,
             FaultOutcome::Failed(why) => why.join("\n      "),
             FaultOutcome::Unknown(why) => format!("inconclusive: {why}"),
         };

@@ -81,7 +81,7 @@ impl NormalizedNames {
     }
 
     /// The normalised name of a ReplicaSet.
-    pub(super) fn replica_set(&self, object: &Value) -> String {
+    pub fn replica_set(&self, object: &Value) -> String {
         if self.real_sets {
             return object::name(object).to_owned();
         }

@@ -1,5 +1,6 @@
 //! Decides whether a subject tolerates a fault, by comparing a run with the fault to a run of the
-//! same case without it.
+//! same case without it; and whether two subjects tolerate a handover, by comparing a run with one
+//! to the runs with each subject alone.
 //!
 //! The runs may differ on the way: a crash leads to a conflict, and a lagging view to a detour.
 //! They must agree in the final state, the ReplicaSets that were created and their revisions; the
@@ -9,25 +10,29 @@
 //! more or less. An additional restart shows as an additional ReplicaSet and revision, and rules
 //! count restarts. The case's rules must hold, too; except, for a config-restart controller, those
 //! that depend on the step, because it waits before it acts, and waits again after a crash.
+//!
+//! After a handover no pod may be replaced, and no template have a hash, as with neither subject
+//! alone. Where the subjects alone end differently, what differs may be as with either.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use lockstep_case::Case;
 use lockstep_recording::controllers::Controller;
-use lockstep_recording::{Blame, Recording, RecordingEntry};
-use lockstep_timeline::{DecisionAction, State, Timeline};
+use lockstep_recording::{Blame, Recording, RecordingEntry, Trouble};
 
 use super::judge::judge_live;
 use super::judgement::FindingKind;
-
-/// The most additional or missing ReplicaSets that are listed by name.
-const MAX_NAMED: usize = 6;
+use super::run_end::{EndComparison, RunEnd};
 
 /// The result of one fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FaultOutcome {
     /// The subject ended in the same state as without the fault.
     Tolerated,
+    /// After a handover: the two subjects differ in this case without one, and it ended otherwise
+    /// than with the second alone, within that difference.
+    SubjectsDiffer,
     /// It did not; how it differs.
     Failed(Vec<String>),
     /// The point of the fault was never reached.
@@ -36,109 +41,144 @@ pub enum FaultOutcome {
     Unknown(String),
 }
 
+/// A run without the fault, or with one of two subjects alone.
+#[derive(Debug, Clone)]
+pub struct ReferenceRun {
+    /// The recording.
+    pub recording: Recording,
+    end: RunEnd,
+    /// The expectations of the case that it does not meet: rules, and pods that should be alive.
+    /// They describe the default version of upstream.
+    unmet: BTreeSet<String>,
+}
+
+impl From<Recording> for ReferenceRun {
+    fn from(recording: Recording) -> Self {
+        Self { end: RunEnd::of(&recording), recording, unmet: BTreeSet::new() }
+    }
+}
+
+impl ReferenceRun {
+    /// A run of this case with one of two subjects alone. What it does not meet of what the case
+    /// expects, a run with a handover need not meet either.
+    #[must_use]
+    pub fn alone(case: &Arc<Case>, recording: Recording) -> Self {
+        let judgement = judge_live(case, &recording, &recording);
+        let unmet = judgement.findings.iter().filter_map(|finding| match &finding.kind {
+            FindingKind::Rule(broken) => Some(broken.rule.text.clone()),
+            FindingKind::Unexpected(why) => Some(why.clone()),
+            _ => None,
+        });
+        Self { unmet: unmet.collect(), ..Self::from(recording) }
+    }
+
+    /// Why nothing can be compared with it, if it did not get to the end of the case.
+    #[must_use]
+    pub fn trouble(&self) -> Option<Trouble> {
+        let trouble = self.recording.entries.iter().find_map(|entry| match entry {
+            RecordingEntry::Trouble(trouble) => Some(trouble.clone()),
+            RecordingEntry::Impossible(impossible) => Some(Trouble::new(Blame::Subject, &*impossible.why)),
+            RecordingEntry::Settled(settling) => settling.unsettled.clone(),
+            _ => None,
+        });
+        let cut_off = || Trouble::new(Blame::Environment, "the run did not get to the end of the case");
+        trouble.or_else(|| (!self.recording.end.as_ref().is_some_and(|end| end.completed)).then(cut_off))
+    }
+}
+
 /// Compares a run of this case, which has the fault, with a run of the same case without it.
 #[must_use]
-pub fn fault_outcome(case: &Arc<Case>, reference: &Recording, faulted: &Recording) -> FaultOutcome {
+pub fn fault_outcome(case: &Arc<Case>, reference: &ReferenceRun, faulted: &Recording) -> FaultOutcome {
+    let failures = match find_failures(case, &reference.recording, faulted, &reference.unmet) {
+        Ok(failures) => failures,
+        Err(outcome) => return outcome,
+    };
+    let failures = match failures.is_empty() {
+        true => RunEnd::of(faulted).compare(&[&reference.end]).differences,
+        false => failures,
+    };
+    if failures.is_empty() { FaultOutcome::Tolerated } else { FaultOutcome::Failed(failures) }
+}
+
+/// Compares a run of this case with a handover with runs of the same case with each subject alone:
+/// first one with the subject that ends it. There may be several of a subject that leaves something
+/// to chance.
+#[must_use]
+pub fn handover_outcome(case: &Arc<Case>, alone: &[ReferenceRun], played: &Recording) -> FaultOutcome {
+    let unmet = alone.iter().flat_map(|reference| &reference.unmet).cloned().collect();
+    let mut failures: Option<Vec<String>> = None;
+    for reference in alone {
+        match find_failures(case, &reference.recording, played, &unmet) {
+            // What one of them does alone as well does not follow from the handover.
+            Ok(found) => failures = Some(failures.map_or(found.clone(), |all| intersection(all, &found))),
+            Err(outcome) => return outcome,
+        }
+        if failures.as_ref().is_some_and(Vec::is_empty) {
+            break;
+        }
+    }
+    let failures = failures.unwrap_or_default();
+    if !failures.is_empty() {
+        return FaultOutcome::Failed(failures);
+    }
+    let (end, allowed) = (RunEnd::of(played), alone.iter().map(|run| &run.end).collect::<Vec<_>>());
+    let EndComparison { mut differences, is_as_first } = end.compare(&allowed);
+    differences.extend(end.additions(&allowed));
+    match (differences.is_empty(), is_as_first) {
+        (true, true) => FaultOutcome::Tolerated,
+        (true, false) => FaultOutcome::SubjectsDiffer,
+        (false, _) => FaultOutcome::Failed(differences),
+    }
+}
+
+fn intersection(mut one: Vec<String>, other: &[String]) -> Vec<String> {
+    one.retain(|failure| other.contains(failure));
+    one
+}
+
+/// What a run shows to be wrong on the way, compared with another run of the case. The expectations
+/// in `unmet` need not be met.
+///
+/// # Errors
+/// The outcome, if the run shows nothing.
+fn find_failures(
+    case: &Arc<Case>,
+    reference: &Recording,
+    played: &Recording,
+    unmet: &BTreeSet<String>,
+) -> Result<Vec<String>, FaultOutcome> {
     // How often a status is written differs from run to run.
-    if faulted
+    if played
         .entries
         .iter()
         .any(|entry| matches!(entry, RecordingEntry::Impossible(impossible) if impossible.never_came))
     {
-        return FaultOutcome::NotReached;
+        return Err(FaultOutcome::NotReached);
     }
-    let judgement = judge_live(case, faulted, reference);
-    let restarts = faulted.header.controllers.has(Controller::ConfigRestart);
+    let judgement = judge_live(case, played, reference);
+    let restarts = played.header.controllers.has(Controller::ConfigRestart);
     let mut failures = Vec::new();
     for finding in &judgement.findings {
         let place = finding.place;
         match &finding.kind {
-            FindingKind::OtherRun(why) => return FaultOutcome::Unknown(format!("{place}: {why}")),
+            FindingKind::OtherRun(why) => return Err(FaultOutcome::Unknown(format!("{place}: {why}"))),
             FindingKind::Unsettled(trouble) | FindingKind::Trouble(trouble) if trouble.blame == Blame::Environment => {
-                return FaultOutcome::Unknown(format!("{place}: {}", trouble.why));
+                return Err(FaultOutcome::Unknown(format!("{place}: {}", trouble.why)));
             }
             FindingKind::Unsettled(trouble) | FindingKind::Trouble(trouble) => {
                 failures.push(format!("{place}: {}", trouble.why));
             }
             FindingKind::Breach(breach) => failures.push(format!("{place}: invariant broken: {breach}")),
+            FindingKind::Unexpected(why) if unmet.contains(why) => {}
             FindingKind::Unexpected(why) => failures.push(format!("{place}: {why}")),
             // A fault takes time: a rule about when something happens applies to a run without one.
             FindingKind::Rule(broken) if restarts && broken.rule.depends_on_step() => {}
+            FindingKind::Rule(broken) if unmet.contains(&broken.rule.text) => {}
             FindingKind::Rule(broken) => failures.push(format!("{place}: {broken}")),
             FindingKind::Divergence(_) | FindingKind::BothIdle => {}
         }
     }
-    if failures.is_empty() {
-        let expected = Timeline::from_recording(reference);
-        failures.extend(end_differences(&expected, &judgement.timeline, restarts));
-        failures.extend(creation_differences(&expected, &judgement.timeline));
-    }
-    if failures.is_empty() { FaultOutcome::Tolerated } else { FaultOutcome::Failed(failures) }
-}
-
-/// The differences of the last checkpoints.
-fn end_differences(expected: &Timeline, actual: &Timeline, restarts: bool) -> Vec<String> {
-    let last = |timeline: &Timeline| {
-        let step = timeline.steps.last();
-        let states = step.into_iter().flat_map(|step| &step.checkpoint);
-        states.map(|state| if restarts { without_generation(state) } else { state.to_string() }).collect::<Vec<_>>()
-    };
-    let (expected, actual) = (last(expected), last(actual));
-    let missing = expected.iter().filter(|line| !actual.contains(line)).map(|line| format!("at the end not `{line}`"));
-    let instead = actual.iter().filter(|line| !expected.contains(line)).map(|line| format!("at the end `{line}`"));
-    missing.chain(instead).collect()
-}
-
-/// The state with `observed` in place of a generation that has been observed.
-fn without_generation(state: &State) -> String {
-    let mut state = state.clone();
-    for field in state.fields.iter_mut().filter(|field| field.key == "generation") {
-        if field.value.split_once('/').is_some_and(|(observed, latest)| observed == latest) {
-            "observed".clone_into(&mut field.value);
-        }
-    }
-    state.to_string()
-}
-
-/// The differences in created ReplicaSets and in revisions.
-fn creation_differences(expected: &Timeline, actual: &Timeline) -> Vec<String> {
-    let summary = |timeline: &Timeline| {
-        let decisions = timeline.steps.iter().flat_map(|step| &step.decisions);
-        let mut lines: Vec<String> = decisions
-            .filter_map(|decision| {
-                let revision = decision.details.iter().find(|field| field.key == "revision");
-                let revision = revision.map_or_else(String::new, |field| format!(" {field}"));
-                match decision.action {
-                    DecisionAction::Created(_) => Some(format!("{} created{revision}", decision.object)),
-                    DecisionAction::Deleted => Some(format!("{} deleted", decision.object)),
-                    _ if !revision.is_empty() => Some(format!("{}{revision}", decision.object)),
-                    _ => None,
-                }
-            })
-            .collect();
-        lines.sort();
-        lines
-    };
-    let (expected, actual) = (summary(expected), summary(actual));
-    let more = surplus(&actual, &expected).map(|what| format!("besides: {what}"));
-    let less = surplus(&expected, &actual).map(|what| format!("never: {what}"));
-    more.into_iter().chain(less).collect()
-}
-
-/// The first few lines of `these` that `those` lack; duplicates count.
-fn surplus(these: &[String], those: &[String]) -> Option<String> {
-    let mut left = those.to_vec();
-    let lacks = |line: &&String| match left.iter().position(|other| other == *line) {
-        Some(at) => {
-            left.swap_remove(at);
-            false
-        }
-        None => true,
-    };
-    let lacking: Vec<&str> = these.iter().filter(lacks).map(String::as_str).collect();
-    let (few, rest) = lacking.split_at(lacking.len().min(MAX_NAMED));
-    let rest = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
-    (!few.is_empty()).then(|| format!("{}{rest}", few.join(", ")))
+    Ok(failures)
 }
 
 #[cfg(test)]
@@ -150,7 +190,7 @@ mod tests {
     use crate::testing::case_of;
 
     fn withstood_of(reference: &Recording, faulted: &Recording) -> FaultOutcome {
-        fault_outcome(&case_of(faulted), reference, faulted)
+        fault_outcome(&case_of(faulted), &reference.clone().into(), faulted)
     }
 
     fn builder() -> RecordingBuilder {
@@ -255,5 +295,72 @@ mod tests {
         assert_eq!(withstood_of(&reference(), &after_its_own), FaultOutcome::NotReached);
         let broke = builder().driver_write(&web(5)).injection("x").unsettled(Blame::Environment, "dead").aborted();
         assert!(matches!(withstood_of(&reference(), &broke), FaultOutcome::Unknown(why) if why.contains("dead")));
+    }
+
+    /// A run of the case with rs1 of this hash, which ends at this size and has made so many pods.
+    fn handed_over(hash: &str, size: i32, pods: u32, status: &serde_json::Value) -> Recording {
+        let made = with_patch(
+            &owned_set(&web(5), "1", "app:1", size),
+            &serde_json::json!({"status": status, "spec": {"template": {"metadata": {"labels": {"pod-template-hash": hash}}}}}),
+        );
+        let pod = |number: u32| {
+            serde_json::json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": format!("rs1-{number}"),
+                "uid": format!("pod-{number}"), "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet",
+                "name": made["metadata"]["name"], "uid": made["metadata"]["uid"], "controller": true}]}})
+        };
+        let builder = builder().driver_write(&web(5)).injection("x").subject_write(&made);
+        (0..pods).fold(builder, |builder, number| builder.foreign_create(&pod(number))).settled().end()
+    }
+
+    #[rstest]
+    #[case::as_with_both(("a", 5, 5), "", "as the second")]
+    #[case::as_with_the_first(("b", 4, 5), "", "as either")]
+    #[case::as_with_neither(("a", 3, 5), "", "at the end not `rs1 5/5")]
+    #[case::with_another_hash(("c", 5, 5), "", "has the hash c")]
+    #[case::with_a_replaced_pod(("a", 5, 6), "", "6 pods were made for rs1, and 5")]
+    #[case::with_an_unknown_field(("a", 5, 5), "terminatingReplicas", "terminating=2")]
+    fn after_a_handover_all_is_as_with_either_subject(
+        #[case] (hash, size, pods): (&str, i32, u32),
+        #[case] field: &str,
+        #[case] expected: &str,
+    ) {
+        let mut status = ready(size);
+        if !field.is_empty() {
+            status[field] = 2.into();
+        }
+        let alone = [handed_over("a", 5, 5, &ready(5)), handed_over("b", 4, 5, &ready(4))].map(ReferenceRun::from);
+        let played = handed_over(hash, size, pods, &status);
+        match handover_outcome(&case_of(&played), &alone, &played) {
+            FaultOutcome::Tolerated => assert_eq!(expected, "as the second"),
+            FaultOutcome::SubjectsDiffer => assert_eq!(expected, "as either"),
+            FaultOutcome::Failed(why) => assert!(why.join("; ").contains(expected), "{why:?}"),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn rule_that_one_subject_breaks_alone_is_excused() {
+        let with_rule = |size: i32| {
+            of_case(
+                "rules: {finally: [\"replicaSets[0].spec.replicas == 5\"]}\n",
+                handed_over("a", size, 5, &ready(size)),
+            )
+        };
+        let played = with_rule(4);
+        let case = case_of(&played);
+        let outcome = |sizes: [i32; 2]| {
+            let alone = sizes.map(|size| ReferenceRun::alone(&case, with_rule(size)));
+            handover_outcome(&case, &alone, &played)
+        };
+        assert_eq!(outcome([5, 4]), FaultOutcome::SubjectsDiffer);
+        assert!(matches!(outcome([5, 5]), FaultOutcome::Failed(why) if why[0].contains("spec.replicas == 5")));
+    }
+
+    #[test]
+    fn run_that_stopped_is_no_reference() {
+        let stopped = builder().driver_write(&web(5)).unsettled(Blame::Subject, "never stopped").aborted();
+        let trouble = ReferenceRun::from(stopped).trouble();
+        assert_eq!(trouble, Some(Trouble::new(Blame::Subject, "never stopped")));
+        assert_eq!(ReferenceRun::from(reference()).trouble(), None);
     }
 }

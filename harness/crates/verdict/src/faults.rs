@@ -55,10 +55,17 @@ pub enum FaultKind {
     Lost,
     /// A kind's watch lags.
     Lag,
+    /// Another subject takes over at the write.
+    Handover {
+        /// Whether the server has acted by then.
+        after: bool,
+        /// Whether the first subject takes over again at the next step.
+        back: bool,
+    },
 }
 
 impl FaultKind {
-    /// All kinds, in the order of reports.
+    /// All kinds that concern one subject, in the order of reports.
     pub const ALL: [Self; 9] = [
         Self::CrashBefore,
         Self::CrashAfter,
@@ -70,6 +77,12 @@ impl FaultKind {
         Self::Lost,
         Self::Lag,
     ];
+
+    /// The handovers, with the first subject taking over again at the next step or not.
+    #[must_use]
+    pub const fn handovers(back: bool) -> [Self; 2] {
+        [Self::Handover { after: false, back }, Self::Handover { after: true, back }]
+    }
 
     /// The kinds that a word selects: `crash`, `crash-before`, `refuse`, `refuse-409`, `lost`,
     /// `lag`.
@@ -90,6 +103,10 @@ impl fmt::Display for FaultKind {
             Self::Refuse(code) => f.pad(&format!("refuse-{code}")),
             Self::Lost => f.pad("lost"),
             Self::Lag => f.pad("lag"),
+            Self::Handover { after, back } => {
+                let (side, back) = (if *after { "after" } else { "before" }, if *back { "-and-back" } else { "" });
+                f.pad(&format!("handover-{side}{back}"))
+            }
         }
     }
 }
@@ -98,7 +115,8 @@ impl FromStr for FaultKind {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
-        Self::ALL.into_iter().find(|kind| kind.to_string() == text).ok_or(())
+        let handovers = [false, true].into_iter().flat_map(Self::handovers);
+        Self::ALL.into_iter().chain(handovers).find(|kind| kind.to_string() == text).ok_or(())
     }
 }
 
@@ -138,9 +156,22 @@ impl Point {
                     FaultKind::CrashAfter => ("after", "crash".to_owned()),
                     FaultKind::Refuse(code) => ("before", format!("{{refuse: {code}}}")),
                     FaultKind::Lost | FaultKind::Lag => ("after", "drop".to_owned()),
+                    FaultKind::Handover { after, back } => {
+                        let action = if back { "{handover: back}" } else { "handover" };
+                        (if after { "after" } else { "before" }, action.to_owned())
+                    }
                 };
                 format!("{{write: {nth}, of: {resource}, side: {side}, action: {action}}}")
             }
+        }
+    }
+
+    /// The line of the step, if the fault is at a write.
+    #[must_use]
+    pub const fn line(&self) -> Option<usize> {
+        match self.location {
+            PointLocation::Write { line, .. } => Some(line),
+            PointLocation::Watch(_) => None,
         }
     }
 
@@ -193,20 +224,21 @@ fn counted_write(request: &SubjectRequest, resources: &BTreeSet<&str>) -> Option
     (write && (200..300).contains(status) && resources.contains(name.as_str())).then_some(name)
 }
 
-/// All points of a case, from a run without faults.
-pub fn points(case: &Case, recording: &Recording) -> Vec<Point> {
+/// All points of a case at which faults of these kinds can happen, from a run without faults.
+pub fn points(case: &Case, recording: &Recording, kinds: &[FaultKind]) -> Vec<Point> {
     let free: Vec<usize> = interruptible_steps(case).map(|step| step.line).collect();
     let writes = writes(recording).into_iter().filter(|((line, _), _)| free.contains(line));
     let locations = writes.flat_map(|((line, resource), count)| {
         (1..=count).map(move |nth| PointLocation::Write { line, resource: resource.clone(), nth })
     });
     let at_writes = locations.flat_map(|location| {
-        let kinds = FaultKind::ALL.into_iter().filter(|kind| *kind != FaultKind::Lag);
-        kinds.map(move |kind| Point { kind, location: location.clone() })
+        let kinds = kinds.iter().filter(|kind| **kind != FaultKind::Lag);
+        kinds.map(move |kind| Point { kind: *kind, location: location.clone() })
     });
     let watched: BTreeSet<&str> = recording.header.under_test.iter().flat_map(watched_by).copied().collect();
     let watches = watched
         .into_iter()
+        .filter(|_| kinds.contains(&FaultKind::Lag))
         .map(|resource| Point { kind: FaultKind::Lag, location: PointLocation::Watch(resource.to_owned()) });
     at_writes.chain(watches).collect()
 }
@@ -260,7 +292,8 @@ pub fn inject(case: &Case, point: &Point) -> Option<String> {
         PointLocation::Watch(_) => interruptible_steps(case).map(|step| step.line).collect(),
     };
     let at = lines.into_iter().map(|line| (line, fault.clone())).collect();
-    Some(format!("# {point}. Written by `lockstep faults`.\n{}", with_faults(case, &at)?))
+    let command = if matches!(point.kind, FaultKind::Handover { .. }) { "handover" } else { "faults" };
+    Some(format!("# {point}. Written by `lockstep {command}`.\n{}", with_faults(case, &at)?))
 }
 
 /// The text of the case with these faults, by the lines of their steps; `None` as for [`inject`].
@@ -295,6 +328,25 @@ fn with_fault(line: &str, fault: &str) -> Option<String> {
     }
 }
 
+/// The text of the case without this one of its `steps`, if it can go: the lines from its dash up
+/// to the next step, or to the end of the list.
+pub fn without_step(case: &Case, index: usize) -> Option<String> {
+    let lines: Vec<&str> = case.runnable_source().lines().collect();
+    let first = case.steps.get(index)?.line.checked_sub(1)?;
+    lines.get(first)?.trim_start().strip_prefix('-')?;
+    let end = match case.steps.get(index + 1) {
+        Some(next) => next.line - 1,
+        None => first + 1 + lines.iter().skip(first + 1).take_while(|line| goes_on(line)).count(),
+    };
+    (first < end).then(|| lines[..first].iter().chain(&lines[end..]).map(|line| format!("{line}\n")).collect())
+}
+
+/// Whether a line belongs to the list of steps that began above it: the list ends with the text, or
+/// where the next field of the case begins.
+fn goes_on(line: &str) -> bool {
+    line.is_empty() || line.starts_with([' ', '#', '-'])
+}
+
 /// As a case writes it: longer than any window plus the time between two attempts.
 const RECOVERY_TIME: &str = "- advance: 2m";
 
@@ -308,8 +360,6 @@ pub fn add_recovery_time(case: &Case) -> Option<String> {
     let lines: Vec<&str> = case.runnable_source().lines().collect();
     let first = lines.get(last - 1)?;
     let indent = &first[..first.len() - first.trim_start().len()];
-    // The steps end with the text, or where the next field of the case begins.
-    let goes_on = |line: &&str| line.is_empty() || line.starts_with([' ', '#', '-']);
     let end = last + lines.iter().skip(last).take_while(|line| goes_on(line)).count();
     let (steps, rest) = lines.split_at(end);
     let added = format!("{indent}{RECOVERY_TIME}");
@@ -338,7 +388,7 @@ mod tests {
         let builder = builder.request("create", "events", 201).at_line(7).request("update", "replicasets", 200);
         let recording = builder.end();
         assert_eq!(writes(&recording)[&(5, "replicasets".to_owned())], 1);
-        let all = points(&case, &recording);
+        let all = points(&case, &recording, &FaultKind::ALL);
         let at_writes = all.iter().filter(|point| matches!(point.location, PointLocation::Write { .. }));
         assert_eq!(at_writes.count(), 8, "none while no subject runs");
         assert_eq!(all.len(), 11);
@@ -355,7 +405,8 @@ mod tests {
             (vec![FaultKind::Refuse(409)], vec![FaultKind::Lost])
         );
         assert!(FaultKind::matching("explode").is_empty());
-        assert!(FaultKind::ALL.iter().all(|kind| kind.to_string().parse() == Ok(*kind)));
+        let handovers = [false, true].into_iter().flat_map(FaultKind::handovers);
+        assert!(FaultKind::ALL.into_iter().chain(handovers).all(|kind| kind.to_string().parse() == Ok(kind)));
     }
 
     fn all() -> Vec<Point> {
@@ -399,9 +450,10 @@ mod tests {
     #[test]
     fn injected_fault_parses_and_changes_nothing_else() {
         let plain = case(TWO_STYLES);
-        for (line, at) in [(3, 0), (7, 1), (8, 2)] {
-            let location = PointLocation::Write { line, resource: "replicasets".to_owned(), nth: 2 };
-            let text = inject(&plain, &Point { kind: FaultKind::CrashAfter, location }).unwrap();
+        for (line, at, nth) in [(3, 0, 1), (7, 1, 1), (8, 2, 1), (3, 0, 2), (8, 2, 2)] {
+            let location = PointLocation::Write { line, resource: "replicasets".to_owned(), nth };
+            let kind = if nth == 1 { FaultKind::CrashAfter } else { FaultKind::Handover { after: true, back: true } };
+            let text = inject(&plain, &Point { kind, location }).unwrap();
             let injected = case(&text);
             let steps = |case: &Case| case.given.iter().chain(&case.steps).cloned().collect::<Vec<_>>();
             for (index, (before, after)) in steps(&plain).iter().zip(steps(&injected)).enumerate() {
@@ -416,6 +468,18 @@ mod tests {
         let point = Point { kind: FaultKind::Lag, location: PointLocation::Watch("replicasets".to_owned()) };
         let injected = case(&inject(&case(TWO_STYLES), &point).unwrap());
         assert!(injected.given.iter().chain(&injected.steps).all(|step| step.fault.is_some()));
+    }
+
+    #[test]
+    fn step_goes_with_its_lines() {
+        let text = "description: x\ngiven:\n  - deployment: {name: web, image: x}\nsteps:\n  - scale: 3\n  - scale:\n      replicas: 4\n  - scale: 5\nrules:\n  finally: [\"pods.size() == 3\"]\n";
+        let plain = case(text);
+        for left in [[1, 2], [0, 2], [0, 1]].into_iter().enumerate() {
+            let without = case(&without_step(&plain, left.0).unwrap());
+            let expected: Vec<_> = left.1.iter().map(|at| plain.steps[*at].operation.clone()).collect();
+            let found: Vec<_> = without.steps.iter().map(|step| step.operation.clone()).collect();
+            assert_eq!((found, without.rules.len()), (expected, plain.rules.len()));
+        }
     }
 
     const GIVEN: &str = "description: x\ngiven:\n  - deployment: {name: web, image: x}\n";

@@ -16,7 +16,7 @@
 //!   several outcomes.
 //! * `overrun` finds timers that expired because the test environment was slow.
 //! * `judge` reads a recording once and combines all of these; `fault_outcome` compares a run with
-//!   a fault with one without.
+//!   a fault or a handover with runs without, by the `run_end` of each.
 //!
 //! [`golden`] finds the timelines beside a case, [`faults`] the points of a recording at which a
 //! fault can be injected, and [`series`] sizes and bounds over time.
@@ -30,11 +30,12 @@ mod judge;
 mod judgement;
 mod outcomes;
 mod overrun;
+mod run_end;
 pub mod series;
 mod version_change;
 
 pub use compare::{Difference, TimelineLocation, compare, compare_live};
-pub use fault_outcome::{FaultOutcome, fault_outcome};
+pub use fault_outcome::{FaultOutcome, ReferenceRun, fault_outcome, handover_outcome};
 pub use judge::{judge, judge_live, judge_replay};
 pub use judgement::{ComparisonBasis, FindingKind, Judgement, NearestOutcome, VerdictFinding};
 pub use lockstep_support::outcome::Verdict;
