@@ -163,7 +163,7 @@ impl KubeconfigArgs {
 /// The cluster of a command without `--cluster`.
 pub(super) fn default_cluster(command: &str) -> SiteName {
     match command {
-        "run" | "faults" | "replay" => SiteName::Sim,
+        "run" | "faults" | "handover" | "replay" => SiteName::Sim,
         _ => SiteName::ControlPlane,
     }
 }

@@ -12,10 +12,10 @@
 //!   `sharding` plays one part of a selection.
 //! * `select` finds the cases that the user names, `choice` those of them that apply to a subject.
 //! * `golden` finds what a subject is compared with, `recording_files` reads and writes recordings.
-//! * `reporter` prints judgements and writes reports, `progress` what a command is doing; `out` is the
-//!   only other file that prints; `output_paths` checks and writes files.
-//! * `tree` has the commands in their groups and the options with their reasons, from which all help
-//!   comes; `renamed` has the old names of options; `subject_parser` completes subjects.
+//! * `reporter` prints judgements and writes reports, `progress` what a command is doing; `out` is
+//!   the only other file that prints; `output_paths` checks and writes files.
+//! * `tree` has the commands in their groups and the options with their reasons, from which all
+//!   help comes; `renamed` has the old names of options; `subject_parser` completes subjects.
 //! * `rerun_command` builds the command that repeats a play, `parallel` runs work on several
 //!   threads, `error` has the errors of all commands.
 //!
@@ -34,6 +34,7 @@ mod faults;
 mod fuzz;
 mod generate;
 mod golden;
+mod handover;
 mod init;
 mod inspect;
 mod lint;
@@ -108,6 +109,7 @@ enum CliCommand {
     Case(replay::CaseArguments),
     Replay(replay::ReplayArguments),
     Faults(faults::Arguments),
+    Handover(handover::Arguments),
     Explore(explore::Arguments),
     Fuzz(fuzz::Arguments),
     Record(record::RecordArguments),
@@ -165,6 +167,7 @@ impl Cli {
             CliCommand::Replay(arguments) => replay::execute_replay(arguments, &self.typed).await,
             CliCommand::Bless(arguments) => bless::execute(arguments).await,
             CliCommand::Faults(arguments) => faults::execute(arguments, &self.typed).await,
+            CliCommand::Handover(arguments) => handover::execute(arguments, &self.typed).await,
             CliCommand::Explore(arguments) => explore::execute(arguments, &self.typed).await,
             CliCommand::Fuzz(arguments) => fuzz::execute(arguments, &self.typed).await,
             CliCommand::Merge(arguments) => merge::execute(&arguments),

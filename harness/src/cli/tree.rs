@@ -2,7 +2,7 @@
 //! with the reason for each. The first screen, the help and `docs/commands.md` come from it.
 //!
 //! An option has one name in all commands, so one reason is enough, and two options of one meaning
-//! would have to give the same reason twice. Old names are in [`super::renamed`].
+//! would have to give the same reason twice. Old names are in `renamed`.
 
 use clap::Command;
 
@@ -114,6 +114,11 @@ pub const GROUPS: [CommandGroup; 7] = [
                 "After each fault the case must end as it ends without one.",
             ),
             entry(
+                "handover",
+                "Replace the controller by another one, at every write",
+                "The case must end as it ends with the other one alone, or as with either where they differ.",
+            ),
+            entry(
                 "explore",
                 "Play a case in every order in which its events can reach the controller",
                 "An event of a watch, with all behind it, or the answer to a write, comes after so many others: each \
@@ -171,11 +176,13 @@ const fn option(name: &'static str, reason: &'static str) -> OptionEntry {
 }
 
 /// Every option, in alphabetical order, with the reason for it.
-pub const OPTIONS: [OptionEntry; 74] = [
+pub const OPTIONS: [OptionEntry; 77] = [
     option("accept-unguarded-pods", "a cluster of one's own whose API server cannot keep pods of cases off its nodes"),
     option("against", "without upstream's programs, a search compares with another controller, or with none"),
     option("anonymise", "a recording of production is given to others"),
     option("as", "a fork of an older minor is judged by what that minor does"),
+    option("back", "a controller that was put in another's place is taken back again"),
+    option("between", "the versions of an upgrade, one after another, in both directions"),
     option("budget", "a controller that polls, or a slow machine, needs longer than 20 s for a step"),
     option("cases", "the files of a recording's cases have moved since"),
     option("check", "CI asks whether golden timelines would change"),
@@ -198,7 +205,7 @@ pub const OPTIONS: [OptionEntry; 74] = [
     option("fail-fast", "the first failure is enough, while a controller is written"),
     option("filter", "cases about one thing, across areas"),
     option("for", "a nightly job has so much time"),
-    option("from", "an audit log begins long before what is of interest"),
+    option("from", "what is of interest begins here: a time of an audit log, the first controller of a handover"),
     option("html", "pictures, for readers of a report"),
     option("in-cluster", "a controller that reads a pod's service account only"),
     option("jobs", "a shared machine, or a controller that cannot run twice beside itself"),
@@ -239,7 +246,8 @@ pub const OPTIONS: [OptionEntry; 74] = [
     option("subject-env", "a controller reads a variable; tokens of the CI job stay out of its reach"),
     option("svg", "a picture for a page"),
     option("timelines", "both timelines of several cases, side by side"),
-    option("to", "an audit log ends long after what is of interest"),
+    option("to", "what is of interest ends here: a time of an audit log, the second controller of a handover"),
+    option("to-profile", "a config-restart controller is replaced by one of another profile"),
     option("trace", "Perfetto shows a recording on a time axis"),
     option("unpinned", "which requirements still need a case"),
     option("upstream", "only some of the versions that are built"),

@@ -11,6 +11,7 @@
 mod cluster_controllers;
 mod containers;
 mod existing;
+mod handover;
 mod interrupts;
 mod kubectl;
 mod middle;
@@ -37,10 +38,11 @@ struct TrialModule {
     trials: fn() -> Vec<Trial>,
 }
 
-const MODULES: [TrialModule; 15] = [
+const MODULES: [TrialModule; 16] = [
     TrialModule { prefixes: &["cluster_controllers::"], trials: cluster_controllers::trials },
     TrialModule { prefixes: &["containers::plane::"], trials: containers::trials },
     TrialModule { prefixes: &["control-plane::own::"], trials: existing::trials },
+    TrialModule { prefixes: &["sim::handover::"], trials: handover::trials },
     TrialModule { prefixes: &["control-plane::interrupts::"], trials: interrupts::trials },
     TrialModule { prefixes: &["sim::kubectl::", "control-plane::kubectl::"], trials: kubectl::trials },
     TrialModule { prefixes: &["control-plane::middle::"], trials: middle::trials },

@@ -90,6 +90,7 @@ fn first_screen_has_the_commands_in_groups_below_what_to_begin_with() {
 
     Search for differences:
       faults       Crash the controller, refuse its writes and delay its watches, at every write
+      handover     Replace the controller by another one, at every write
       explore      Play a case in every order in which its events can reach the controller
       fuzz         Search for a program on which two controllers differ
 
@@ -133,7 +134,7 @@ fn each_command_says_which_clusters_it_takes() {
         let (help, _) = lockstep(&[command, "-h"], &[]);
         help.lines().find(|line| line.contains("--cluster ")).unwrap_or_default().to_owned()
     };
-    for command in ["run", "faults", "replay"] {
+    for command in ["run", "faults", "handover", "replay"] {
         assert!(line(command).contains("[default: sim]"), "{}", line(command));
     }
     for command in ["compare", "record"] {

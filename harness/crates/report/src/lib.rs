@@ -26,6 +26,7 @@ mod failure;
 mod failure_signature;
 mod faults;
 pub mod github;
+mod handover;
 pub mod inspect;
 mod json;
 pub mod junit;
@@ -42,6 +43,9 @@ mod wrap;
 pub use explanation::{ExplainedTimeline, explanation};
 pub use failure::{RerunCommands, failure, headline, outcome};
 pub use faults::{CaseFaults, FaultsSummary, faults, faults_json, faults_table, list_failed_points};
+pub use handover::{
+    CaseHandovers, HandoverDifference, TriedHandover, handovers, handovers_json, handovers_markdown, handovers_table,
+};
 pub use json::{identity, json, json_of_play};
 pub use play_summary::{PlaySummary, PlayTally};
 pub use rows::bless_diff;
