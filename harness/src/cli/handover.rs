@@ -111,7 +111,7 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &CommandLine) -> Re
     let setup = arguments.play_args.setup(Subscribers::new(vec![Arc::new(NotesReporter)]));
     let environments = arguments.play_args.by_environment(&setup, cases);
     let total = pairs.len() * environments.iter().map(|(_, _, cases)| cases.len()).sum::<usize>();
-    Progress::for_process().expect("cases", Some(total));
+    Progress::for_process().expect("case", Some(total));
     let mut all = Vec::new();
     let mut ended = Ok(());
     'pairs: for pair in &pairs {
