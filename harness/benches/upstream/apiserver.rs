@@ -195,8 +195,12 @@ impl Candidate {
             Request::patch(path).header(TYPE, "application/apply-patch+yaml").body(changed(number, 4))
         };
         rates.push(rate("apply", requests, &apply)?);
+        let mut replicas = 10..;
         for watches in WATCHES {
-            let (done, took) = self.runtime.block_on(self.watch(watches, |number| path(number % requests)))?;
+            // A patch that changes nothing is no event.
+            let patches = replicas.by_ref().take(EVENTS).enumerate();
+            let patches = patches.map(|(number, replicas)| patch(&path(number % requests), replicas)).collect();
+            let (done, took) = self.runtime.block_on(self.watch(watches, patches))?;
             rates.push((format!("events a second, {watches} watches"), per_second(done, took)));
         }
         rates.push(rate("delete", requests, &|number| Request::delete(path(number)).body(Vec::new()))?);
@@ -205,37 +209,49 @@ impl Candidate {
 
     /// Sends requests, some of them at the same time.
     fn all(&self, count: usize, request: impl Fn(usize) -> HttpRequest) -> Outcome<()> {
-        self.runtime.block_on(send_all(&self.client, count, request))
+        self.runtime.block_on(send_all(&self.client, (0..count).map(request)))
     }
 
-    /// Patches objects while they are watched, until each watch has delivered each change; returns
-    /// the number of events.
-    async fn watch(&self, watches: usize, path: impl Fn(usize) -> String) -> Outcome<(usize, Duration)> {
+    /// Sends patches while the objects are watched, until each watch has delivered each change;
+    /// returns the number of events.
+    async fn watch(&self, watches: usize, patches: Vec<HttpRequest>) -> Outcome<(usize, Duration)> {
+        let events = patches.len();
         let list: Value = self.client.request(Request::get(format!("{COLLECTION}?limit=1")).body(Vec::new())?).await?;
         let version = list["metadata"]["resourceVersion"].as_str().ok_or("a list has a resourceVersion")?;
-        let uri = format!("{COLLECTION}?watch=true&resourceVersion={version}");
-        let open = (0..watches).map(|_| async {
-            let request = Request::get(&uri).body(kube::client::Body::empty())?;
-            Ok::<_, Box<dyn std::error::Error>>(self.client.send(request).await?.into_body())
-        });
-        let streams = try_join_all(open).await?;
+        let streams = try_join_all((0..watches).map(|_| self.open_watch(version))).await?;
         let readers = try_join_all(streams.into_iter().map(|mut body| async move {
-            let mut events = 0;
-            while events < EVENTS {
-                let frame = body.frame().await.ok_or("a watch ended")??;
-                // An event is a line.
-                events += frame.data_ref().map_or(0, |data| data.iter().filter(|byte| **byte == b'\n').count());
+            let (mut read, mut last) = (0, Vec::new());
+            while read < events {
+                if let Some(frame) = body.frame().await.transpose()? {
+                    // An event is a line.
+                    for part in frame.into_data().unwrap_or_default().split_inclusive(|byte| *byte == b'\n') {
+                        if last.ends_with(b"\n") {
+                            last.clear();
+                        }
+                        last.extend_from_slice(part);
+                        read += usize::from(part.ends_with(b"\n"));
+                    }
+                } else {
+                    // The server has ended the watch of a client that is too slow for it.
+                    let event: Value = serde_json::from_slice(&last)?;
+                    let version = event["object"]["metadata"]["resourceVersion"].as_str();
+                    body = self.open_watch(version.ok_or("an event has a resourceVersion")?).await?;
+                }
             }
             Ok::<_, Box<dyn std::error::Error>>(())
         }));
-        let writer =
-            send_all(&self.client, EVENTS, |number| patch(&path(number), 10 + i32::try_from(number).unwrap_or(0)));
+        let writer = send_all(&self.client, patches);
         #[expect(clippy::disallowed_methods, reason = "the runtime's clock may be paused")]
         let since = std::time::Instant::now();
         let (written, read) = join(writer, readers).await;
         written?;
         read?;
-        Ok((EVENTS * watches, since.elapsed()))
+        Ok((events * watches, since.elapsed()))
+    }
+
+    async fn open_watch(&self, version: &str) -> Outcome<kube::client::Body> {
+        let uri = format!("{COLLECTION}?watch=true&resourceVersion={version}");
+        Ok(self.client.send(Request::get(uri).body(kube::client::Body::empty())?).await?.into_body())
     }
 }
 
@@ -244,11 +260,9 @@ type HttpRequest = Result<Request<Vec<u8>>, hyper::http::Error>;
 const TYPE: &str = "content-type";
 const JSON: &str = "application/json";
 
-async fn send_all(client: &Client, count: usize, request: impl Fn(usize) -> HttpRequest) -> Outcome<()> {
-    let responses = futures::stream::iter(0..count).map(|number| {
-        let request = request(number);
-        async { Ok::<_, Box<dyn std::error::Error>>(client.request_text(request?).await?) }
-    });
+async fn send_all(client: &Client, requests: impl IntoIterator<Item = HttpRequest>) -> Outcome<()> {
+    let responses = futures::stream::iter(requests)
+        .map(|request| async { Ok::<_, Box<dyn std::error::Error>>(client.request_text(request?).await?) });
     responses.buffer_unordered(CONCURRENT).try_for_each(|_| async { Ok(()) }).await
 }
 
