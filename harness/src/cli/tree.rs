@@ -5,6 +5,7 @@
 //! would have to give the same reason twice. Old names are in `renamed`.
 
 use clap::Command;
+use lockstep_support::pluralize;
 
 /// Commands for one kind of task.
 #[derive(Debug, Clone, Copy)]
@@ -280,7 +281,7 @@ fn describe_command(command: Command, entry: &CommandEntry) -> Command {
     match command.get_arguments().filter(|argument| argument.is_hide_short_help_set()).count() {
         0 => command,
         options => {
-            let options = if options == 1 { "1 more option".to_owned() } else { format!("{options} more options") };
+            let options = pluralize(options, "more option");
             // The long help has no such line; an empty text would be replaced by the short one.
             let line = format!("`lockstep {} --help` has {options}, and says more on each.", entry.name);
             command.after_help(line).after_long_help(" ")

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::{Display, Formatter};
 
 use lockstep_recording::controllers::Controller;
+use lockstep_support::pluralize;
 
 use super::model::{Case, RestartProfile};
 
@@ -39,9 +40,7 @@ impl CollectionSize {
 
 impl Display for CollectionSize {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        let counted = |number: usize, kind: &str| {
-            (number > 0).then(|| format!("{number} {kind} case{}", if number == 1 { "" } else { "s" }))
-        };
+        let counted = |number: usize, kind: &str| (number > 0).then(|| pluralize(number, &format!("{kind} case")));
         let restarts = counted(self.restarts.values().sum(), "config-restart").map(|restarts| {
             let profiles: Vec<_> =
                 self.restarts.iter().map(|(profile, number)| format!("{number} {profile}")).collect();

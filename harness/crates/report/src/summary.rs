@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use lockstep_support::outcome::RunOutcome;
+use lockstep_support::pluralize;
 
 use super::failure_signature::first_line;
 use super::paint::Paint;
@@ -32,8 +33,7 @@ pub fn summary(outcomes: &[RunOutcome], took: Duration, colour: bool) -> String 
     let parts = kinds.into_iter().filter(|kind| count(*kind) > 0);
     let parts: Vec<String> =
         parts.map(|kind| paint.outcome(kind, &format!("{} {}", count(kind), kind.name()))).collect();
-    let s = if outcomes.len() == 1 { "" } else { "s" };
-    format!("{} case{s} in {:.1} s: {}", outcomes.len(), took.as_secs_f64(), parts.join(", "))
+    format!("{} in {:.1} s: {}", pluralize(outcomes.len(), "case"), took.as_secs_f64(), parts.join(", "))
 }
 
 /// A line for each case that was not conformant, with the subject if there are several. Equal lines

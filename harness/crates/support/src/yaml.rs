@@ -7,6 +7,8 @@ use std::ops::Range;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::{Location, Spanned};
 
+use crate::pluralize;
+
 /// One node of the document.
 #[derive(Debug, Clone)]
 pub struct YamlNode {
@@ -264,8 +266,7 @@ fn indentation_hint(before: &str) -> String {
         }
     }
     let open: Vec<String> = open.iter().rev().map(ToString::to_string).collect();
-    let spaces = if own == 1 { "1 space".to_owned() } else { format!("{own} spaces") };
-    format!("indented by {spaces}; the lines above by {}", open.join(", "))
+    format!("indented by {}; the lines above by {}", pluralize(own, "space"), open.join(", "))
 }
 
 /// A part of the parser's message, what is wrong, and what to do. The first match applies.

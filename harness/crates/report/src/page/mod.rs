@@ -23,7 +23,7 @@ use std::time::Duration;
 pub(crate) use chart::escape;
 pub use chart::picture;
 use lockstep_case::Case;
-use lockstep_support::sanitize;
+use lockstep_support::{pluralize, sanitize};
 use lockstep_timeline::{StepId, Timeline};
 use lockstep_verdict::series::{RecordingTrace, RolloutSeries};
 use lockstep_verdict::{ComparisonBasis, FindingKind, Judgement, TimelineLocation, VerdictFinding};
@@ -177,9 +177,8 @@ fn callout(out: &mut String, number: usize, judgement: &Judgement) {
         let items: String = others.iter().map(|it| format!("<li>{}</li>", escape(&brief(it)))).collect();
         let _ = writeln!(
             out,
-            "<details><summary>{} more finding{}</summary><ul>{items}</ul></details>",
-            others.len(),
-            if others.len() == 1 { "" } else { "s" }
+            "<details><summary>{}</summary><ul>{items}</ul></details>",
+            pluralize(others.len(), "more finding")
         );
     }
     out.push_str("</div>\n");
