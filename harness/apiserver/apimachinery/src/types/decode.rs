@@ -1,14 +1,14 @@
 //! Decodes a body as a type: keeps known fields of the right types, drops empty ones as Go's
 //! `omitempty` does, and collects the paths of unknown fields.
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::go::json_errors::base64_error;
 use crate::types::quantity::canonical;
-use crate::types::table::{FieldDeclaration, TYPES, TypeDeclaration, ValueType, bare};
+use crate::types::table::{FieldDeclaration, TYPES, ValueType, bare};
 
 /// A decoded object, as the server encodes it.
 #[derive(Debug, PartialEq)]
@@ -65,30 +65,33 @@ pub fn restore_empty(type_index: usize, given: &Value, decoded: &mut Value) {
     }
 }
 
-/// For each type, by its index, the few fields that are encoded even if absent.
-static ENCODED_WHEN_ABSENT: LazyLock<Vec<Vec<(&str, &FieldDeclaration)>>> = LazyLock::new(|| {
-    let of = |declared: &'static TypeDeclaration| {
-        let fields = declared.fields.iter().filter(|(_, field)| field.is_encoded_when_absent());
-        fields.map(|(name, field)| (name.as_str(), field)).collect()
-    };
-    TYPES.types.iter().map(of).collect()
-});
+/// The fields of a type, as decoding looks them up.
+struct FieldLookup {
+    /// All, sorted by the length of their names, then by name. Comparing lengths decides most steps
+    /// of a binary search, and each write needs hundreds of searches.
+    by_length: Vec<(&'static str, &'static FieldDeclaration)>,
+    /// The few that are encoded even if absent.
+    encoded_when_absent: Vec<(&'static str, &'static FieldDeclaration)>,
+}
 
-/// For each type, by its index, its fields sorted by the length of their names, then by name.
-/// Comparing lengths decides most steps of a binary search, and each write needs hundreds of
-/// searches.
-static BY_LENGTH: LazyLock<Vec<Vec<(&str, &FieldDeclaration)>>> = LazyLock::new(|| {
-    let of = |declared: &'static TypeDeclaration| {
-        let mut fields: Vec<_> = declared.fields.iter().map(|(name, field)| (name.as_str(), field)).collect();
-        fields.sort_by_key(|(name, _)| (name.len(), *name));
-        fields
-    };
-    TYPES.types.iter().map(of).collect()
-});
+/// The fields of each type, by its index, once they have been looked up.
+static LOOKUPS: LazyLock<Vec<OnceLock<FieldLookup>>> =
+    LazyLock::new(|| std::iter::repeat_with(OnceLock::new).take(TYPES.len()).collect());
+
+fn fields_of(type_index: usize) -> &'static FieldLookup {
+    LOOKUPS[type_index].get_or_init(|| {
+        let fields = &TYPES.get(type_index).fields;
+        let mut by_length: Vec<_> = fields.iter().map(|(name, field)| (name.as_str(), field)).collect();
+        by_length.sort_by_key(|(name, _)| (name.len(), *name));
+        let encoded_when_absent = fields.iter().filter(|(_, field)| field.is_encoded_when_absent());
+        let encoded_when_absent = encoded_when_absent.map(|(name, field)| (name.as_str(), field)).collect();
+        FieldLookup { by_length, encoded_when_absent }
+    })
+}
 
 /// The field of a type by its name.
 fn declared(type_index: usize, name: &str) -> Option<(&'static str, &'static FieldDeclaration)> {
-    let fields = &BY_LENGTH[type_index];
+    let fields = &fields_of(type_index).by_length;
     let found = fields.binary_search_by(|(one, _)| one.len().cmp(&name.len()).then_with(|| (*one).cmp(name)));
     found.ok().map(|at| fields[at])
 }
@@ -148,7 +151,7 @@ impl TypeDecoder {
         for name in left_out {
             fields.remove(&name);
         }
-        for (name, field) in &ENCODED_WHEN_ABSENT[type_index] {
+        for (name, field) in &fields_of(type_index).encoded_when_absent {
             if !fields.contains_key(*name)
                 && let Some(zero) = self.absent(field)?
             {

@@ -6,12 +6,10 @@
 //! both have the same text: `0.25` is 25 hundredths without a text, `250m` is 250 thousandths with
 //! that text.
 
-use std::sync::LazyLock;
-
 use serde_json::Value;
 
 use crate::types::quantity::differ_in_memory;
-use crate::types::table::{Merging, TYPES, TypeDeclaration, ValueType};
+use crate::types::table::{Merging, TYPES, ValueType};
 
 /// A quantity in an atomic list, as a request writes it.
 #[derive(Debug, PartialEq, Eq)]
@@ -55,31 +53,6 @@ impl ListedQuantity {
     }
 }
 
-/// For each type, by its index, whether a quantity is anywhere within it.
-static HAS_QUANTITIES: LazyLock<Vec<bool>> = LazyLock::new(|| {
-    let mut known = vec![false; TYPES.types.len()];
-    // Types refer to each other in any order, so the answer spreads from the quantities.
-    loop {
-        let has = |of: &TypeDeclaration| of.fields.values().any(|field| has_quantities(&field.shape, &known));
-        let next: Vec<bool> = TYPES.types.iter().map(has).collect();
-        if next == known {
-            return known;
-        }
-        known = next;
-    }
-});
-
-fn has_quantities(shape: &ValueType, known: &[bool]) -> bool {
-    match shape {
-        ValueType::Quantity => true,
-        ValueType::Struct(type_index) => known[*type_index],
-        ValueType::List(inner) | ValueType::Map(inner) | ValueType::StructOrOther(inner) => {
-            has_quantities(inner, known)
-        }
-        _ => false,
-    }
-}
-
 /// What a value is a part of.
 #[derive(Debug, Clone, Copy, Default)]
 struct AtomicScope {
@@ -89,31 +62,46 @@ struct AtomicScope {
     in_list: bool,
 }
 
-struct Walk {
-    path: Vec<PathSegment>,
+struct Walk<'a> {
+    path: Vec<WalkStep<'a>>,
     quantities: Vec<ListedQuantity>,
 }
 
-impl Walk {
-    fn object(&mut self, type_index: usize, object: &Value, within: AtomicScope) {
-        let (of, Value::Object(object)) = (TYPES.get(type_index), object) else { return };
-        if !HAS_QUANTITIES[type_index] {
-            return;
+/// A [`PathSegment`] of the walked object.
+#[derive(Clone, Copy)]
+enum WalkStep<'a> {
+    Name(&'a str),
+    Index(usize),
+}
+
+impl From<WalkStep<'_>> for PathSegment {
+    fn from(step: WalkStep<'_>) -> Self {
+        match step {
+            WalkStep::Name(name) => Self::Name(name.to_owned()),
+            WalkStep::Index(at) => Self::Index(at),
         }
+    }
+}
+
+impl<'a> Walk<'a> {
+    fn object(&mut self, type_index: usize, object: &'a Value, within: AtomicScope) {
+        let (of, Value::Object(object)) = (TYPES.get(type_index), object) else { return };
         let atomic = within.atomic || of.atomic;
-        for (name, value) in object {
+        // Outside of a list only what may have a list within it counts.
+        for (name, value) in object.iter().filter(|(_, value)| within.in_list || value.is_object() || value.is_array())
+        {
             let Some(field) = of.fields.get(name) else { continue };
             let is_leaf = matches!(
                 (&field.merging, &field.shape),
                 (Merging::Atomic, _) | (Merging::Granular, ValueType::List(_))
             );
-            self.path.push(PathSegment::Name(name.clone()));
+            self.path.push(WalkStep::Name(name));
             self.value(&field.shape, value, AtomicScope { atomic: atomic || is_leaf, ..within });
             self.path.pop();
         }
     }
 
-    fn value(&mut self, shape: &ValueType, value: &Value, within: AtomicScope) {
+    fn value(&mut self, shape: &ValueType, value: &'a Value, within: AtomicScope) {
         match (shape, value) {
             (ValueType::Quantity, _) if within.in_list => {
                 let text = match value {
@@ -121,21 +109,22 @@ impl Walk {
                     Value::Number(number) => number.to_string(),
                     _ => return,
                 };
-                self.quantities.push(ListedQuantity { path: self.path.clone(), text });
+                let path = self.path.iter().map(|step| (*step).into()).collect();
+                self.quantities.push(ListedQuantity { path, text });
             }
             (ValueType::Struct(type_index), _) => self.object(*type_index, value, within),
             (ValueType::StructOrOther(inner), Value::Object(_)) => self.value(inner, value, within),
             (ValueType::Map(item), Value::Object(fields)) => {
                 for (name, value) in fields {
-                    self.path.push(PathSegment::Name(name.clone()));
+                    self.path.push(WalkStep::Name(name));
                     self.value(item, value, within);
                     self.path.pop();
                 }
             }
-            (ValueType::List(item), Value::Array(items)) if has_quantities(item, &HAS_QUANTITIES) => {
+            (ValueType::List(item), Value::Array(items)) => {
                 let within = AtomicScope { in_list: within.atomic, ..within };
                 for (at, value) in items.iter().enumerate() {
-                    self.path.push(PathSegment::Index(at));
+                    self.path.push(WalkStep::Index(at));
                     self.value(item, value, within);
                     self.path.pop();
                 }
