@@ -16,7 +16,9 @@ use crate::types::kinds::ResourceKind;
 
 /// Rejects JSON that is nested too deeply. Text that is not JSON is rejected elsewhere.
 pub(crate) fn check_depth(text: &[u8]) -> ApiResult<()> {
-    if json_errors::depth(text) > MAX_DEPTH && json_errors::syntax_error(text).is_none() {
+    // Counting the brackets of a short text takes a fraction of the time of reading it.
+    let brackets = text.iter().filter(|byte| matches!(byte, b'{' | b'[')).count();
+    if brackets > MAX_DEPTH && json_errors::depth(text) > MAX_DEPTH && json_errors::syntax_error(text).is_none() {
         return Err(StatusError::too_deep());
     }
     Ok(())

@@ -96,26 +96,28 @@ pub fn path_segment(value: &str) -> Vec<String> {
 
 /// Validates the key of a label or annotation.
 pub fn key(value: &str) -> Vec<String> {
-    let how = format!(
-        "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character ({EXAMPLES}regex \
-         used for validation is '{NAME}')"
-    );
+    let how = || {
+        format!(
+            "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character ({EXAMPLES}regex \
+             used for validation is '{NAME}')"
+        )
+    };
     let mut errors = Vec::new();
-    let parts: Vec<&str> = value.split('/').collect();
-    let name = match parts.as_slice() {
-        [name] => name,
-        ["", name] => {
+    let name = match value.split_once('/') {
+        None => value,
+        Some((_, name)) if name.contains('/') => {
+            return vec![format!(
+                "a valid label key {} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",
+                how()
+            )];
+        }
+        Some(("", name)) => {
             errors.push("prefix part must be non-empty".to_owned());
             name
         }
-        [prefix, name] => {
+        Some((prefix, name)) => {
             errors.extend(dns_subdomain(prefix).into_iter().map(|error| format!("prefix part {error}")));
             name
-        }
-        _ => {
-            return vec![format!(
-                "a valid label key {how} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
-            )];
         }
     };
     if name.is_empty() {
@@ -124,7 +126,7 @@ pub fn key(value: &str) -> Vec<String> {
         errors.extend(too_long(name, 63).into_iter().map(|error| format!("name part {error}")));
     }
     if name.is_empty() || !is_name(name) {
-        errors.push(format!("name part {how}"));
+        errors.push(format!("name part {}", how()));
     }
     errors
 }
