@@ -177,12 +177,33 @@ impl FieldSet {
 
     /// Adds a path. The empty path is never in a set.
     pub(crate) fn insert(&mut self, path: &[PathElement]) {
-        let Some((last, above)) = path.split_last() else { return };
+        if let Some(node) = self.node(path) {
+            node.member = true;
+        }
+    }
+
+    /// The node of a path, created if absent; `None` for the empty path.
+    fn node(&mut self, path: &[PathElement]) -> Option<&mut SetNode> {
+        let (last, above) = path.split_last()?;
         let mut set = self;
         for element in above {
             set = &mut set.nodes_mut().node(element).below;
         }
-        set.nodes_mut().node(last).member = true;
+        Some(set.nodes_mut().node(last))
+    }
+
+    /// Adds a path with what is below it, in place of what was.
+    pub(crate) fn insert_with(&mut self, path: &[PathElement], below: Self) {
+        if let Some(node) = self.node(path) {
+            *node = SetNode { member: true, below };
+        }
+    }
+
+    /// The set of these different elements, each with what is below it.
+    pub(crate) fn of_elements(elements: impl Iterator<Item = (PathElement, Self)>) -> Self {
+        let mut nodes: Vec<_> = elements.map(|(element, below)| (element, SetNode { member: true, below })).collect();
+        nodes.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        Self { nodes: (!nodes.is_empty()).then(|| Arc::new(SetNodes(nodes))) }
     }
 
     pub(crate) fn is_empty(&self) -> bool {

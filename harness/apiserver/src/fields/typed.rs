@@ -244,8 +244,23 @@ impl<'a> Atom<'a> {
 
     fn walk(self, old: Option<&Value>, new: Option<&Value>, path: &mut Vec<PathElement>, out: &mut FieldComparison) {
         // Most of an object is unchanged: skip equal values.
-        if old.is_some() && old == new {
-            return;
+        if old.is_none() || old != new {
+            self.walk_changed(old, new, path, out);
+        }
+    }
+
+    /// The same for values that differ.
+    fn walk_changed(
+        self,
+        old: Option<&Value>,
+        new: Option<&Value>,
+        path: &mut Vec<PathElement>,
+        out: &mut FieldComparison,
+    ) {
+        match (old, new) {
+            (None, Some(new)) => return out.added.insert_with(path, self.all_below(new)),
+            (Some(old), None) => return out.removed.insert_with(path, self.all_below(old)),
+            _ => {}
         }
         let this = self.resolve_untyped(&[old, new]);
         let leaf = match this {
@@ -264,11 +279,33 @@ impl<'a> Atom<'a> {
                 this.walk_fields(old, new, path, out, &[]);
             }
         }
-        match (old, new) {
-            (None, _) => out.added.insert(path),
-            (_, None) => out.removed.insert(path),
-            (Some(old), Some(new)) if leaf && !is_equal(old, new) => out.modified.insert(path),
-            _ => {}
+        if let (true, Some(old), Some(new)) = (leaf, old, new)
+            && !is_equal(old, new)
+        {
+            out.modified.insert(path);
+        }
+    }
+
+    /// All paths below a value that the other object lacks.
+    fn all_below(self, value: &Value) -> FieldSet {
+        let this = self.resolve_untyped(&[Some(value)]);
+        match (this, value) {
+            (Self::Fields(_) | Self::Open(_) | Self::Map(_), Value::Object(fields)) => {
+                FieldSet::of_elements(fields.iter().map(|(name, value)| {
+                    let element = PathElement::Field(name.as_str().into());
+                    let below = this.child(&element).all_below(value);
+                    (element, below)
+                }))
+            }
+            (_, Value::Array(items)) if this.is_list() => {
+                FieldSet::of_elements(this.elements(items).into_iter().map(|(element, items)| {
+                    // Nothing is said about the fields of duplicates.
+                    let below =
+                        if let [item] = items[..] { this.child(&element).all_below(item) } else { FieldSet::default() };
+                    (element, below)
+                }))
+            }
+            _ => FieldSet::default(),
         }
     }
 
@@ -284,13 +321,13 @@ impl<'a> Atom<'a> {
         let added = new.into_iter().flat_map(Map::keys).filter(|name| old.is_none_or(|old| !old.contains_key(*name)));
         for name in old.into_iter().flat_map(Map::keys).chain(added) {
             let (old, new) = (old.and_then(|old| old.get(name)), new.and_then(|new| new.get(name)));
-            if old.is_some() && old == new || is_reset(name, reset) {
+            if is_reset(name, reset) || old.is_some() && old == new {
                 continue;
             }
             let element = PathElement::Field(name.as_str().into());
             let child = self.child(&element);
             path.push(element);
-            child.walk(old, new, path, out);
+            child.walk_changed(old, new, path, out);
             path.pop();
         }
     }
