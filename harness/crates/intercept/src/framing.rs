@@ -77,6 +77,10 @@ impl Framing {
 
     /// Records bytes that have passed unread.
     pub(super) fn skip(&mut self, data: &[u8]) {
+        if let (WatchEncoding::Json, Some(last)) = (self.encoding, data.last()) {
+            self.skipped.line = *last != b'\n';
+            return;
+        }
         let mut rest = data;
         while !rest.is_empty() {
             rest = &rest[self.skipped.take(self.encoding, rest)..];

@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use hyper::body::{Body, Bytes, Frame, SizeHint};
-use serde_json::{Map, Value};
+use serde::Deserialize;
+use serde_json::Value;
 
 use super::Verb;
 use super::refusal_reader::object_of;
@@ -89,18 +90,30 @@ impl StatusCheck {
 }
 
 fn ignores(sent: &[u8], answer: &[u8]) -> Option<bool> {
-    let sent = object_of(sent)?;
-    if let Some(operations) = sent.as_array() {
+    if sent.starts_with(b"[") {
+        let operations: Vec<Value> = serde_json::from_slice(sent).ok()?;
         let path = |operation: &Value| operation.get("path")?.as_str().map(|path| path.starts_with("/status"));
         return Some(operations.iter().any(|operation| path(operation).unwrap_or_default()));
     }
-    let none = Map::new();
-    let answer = object_of(answer)?;
-    let now = answer.get("status").and_then(Value::as_object).unwrap_or(&none);
     // A client may omit or zero fields that it does not know; only the fields that it sets count.
     let is_set = |value: &Value| value.as_i64().is_some_and(|number| number != 0);
-    let status = sent.get("status")?.as_object()?;
-    Some(status.iter().any(|(key, value)| is_set(value) && now.get(key) != Some(value)))
+    let sent = status_of(sent)?;
+    let now = status_of(answer)?;
+    Some(sent.as_object()?.iter().any(|(key, value)| is_set(value) && now.get(key) != Some(value)))
+}
+
+/// The status of an object in JSON or protobuf, null if it has none; of JSON nothing else is made a
+/// value.
+fn status_of(object: &[u8]) -> Option<Value> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct WithStatus {
+        status: Value,
+    }
+    match object.first()? {
+        b'{' => serde_json::from_slice::<WithStatus>(object).ok().map(|object| object.status),
+        _ => object_of(object).map(|object| object.get("status").cloned().unwrap_or_default()),
+    }
 }
 
 fn push(all: &mut Vec<u8>, bytes: &[u8]) {
