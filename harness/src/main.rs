@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     // Standard error may be closed, so a failure to log cannot be reported either.
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     log.log_internal_errors(false).init();
-    collection::embed(all_files(&COLLECTION));
+    collection::embed(|| all_files(&COLLECTION));
     let cli = match Cli::read(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) => {

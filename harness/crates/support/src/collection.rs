@@ -13,18 +13,29 @@ use std::sync::OnceLock;
 /// The folder that cases are read from by default.
 pub const FOLDER: &str = "cases";
 
-static EMBEDDED: OnceLock<BTreeMap<PathBuf, &'static [u8]>> = OnceLock::new();
+/// An embedded file: its path below `cases`, and its content.
+type EmbeddedFile = (&'static Path, &'static [u8]);
+
+/// Reads the embedded files. In a checkout none is used, and so they are not sorted.
+static SOURCE: OnceLock<fn() -> Vec<EmbeddedFile>> = OnceLock::new();
 
 /// Embeds these files, which are used if no folder `cases` exists; the paths are relative to it.
 /// Later calls have no effect.
-pub fn embed<'a>(files: impl IntoIterator<Item = (&'a Path, &'static [u8])>) {
+pub fn embed(files: fn() -> Vec<EmbeddedFile>) {
+    SOURCE.get_or_init(|| files);
+}
+
+/// The embedded files by their path, which begins with `cases`.
+fn files() -> Option<&'static BTreeMap<PathBuf, &'static [u8]>> {
+    static FILES: OnceLock<BTreeMap<PathBuf, &'static [u8]>> = OnceLock::new();
+    let source = SOURCE.get()?;
     let below = |(path, bytes): (&Path, _)| (Path::new(FOLDER).join(path), bytes);
-    EMBEDDED.get_or_init(|| files.into_iter().map(below).collect());
+    Some(FILES.get_or_init(|| source().into_iter().map(below).collect()))
 }
 
 /// All embedded files by their path, which begins with `cases`.
 pub fn embedded() -> impl Iterator<Item = (&'static Path, &'static [u8])> {
-    EMBEDDED.get().into_iter().flatten().map(|(path, bytes)| (path.as_path(), *bytes))
+    files().into_iter().flatten().map(|(path, bytes)| (path.as_path(), *bytes))
 }
 
 /// Whether this path is read from the embedded collection.
@@ -36,7 +47,7 @@ pub fn is_embedded(path: &Path) -> bool {
 pub fn below(path: &Path) -> Option<Vec<PathBuf>> {
     let key = key(path)?;
     // Paths are ordered by component, so the files below a folder follow it.
-    let files = EMBEDDED.get()?.range(key.clone()..).map(|(file, _)| file);
+    let files = files()?.range(key.clone()..).map(|(file, _)| file);
     let found: Vec<_> = files.take_while(|file| file.starts_with(&key)).cloned().collect();
     (!found.is_empty()).then_some(found)
 }
@@ -81,7 +92,8 @@ pub fn read_to_string(path: &Path) -> io::Result<String> {
 }
 
 fn bytes(path: &Path) -> Option<&'static [u8]> {
-    EMBEDDED.get()?.get(&key(path)?).copied()
+    let key = key(path)?;
+    files()?.get(&key).copied()
 }
 
 /// The path among the embedded files, if these are in use.
@@ -89,7 +101,7 @@ fn key(path: &Path) -> Option<PathBuf> {
     let key = normalize(path)?;
     // A dangling link counts as present, so that the user sees an error about it.
     let is_here = Path::new(FOLDER).symlink_metadata().is_ok();
-    (EMBEDDED.get().is_some() && !is_here).then_some(key)
+    (SOURCE.get().is_some() && !is_here).then_some(key)
 }
 
 /// Removes `./` from a path below `cases`; returns `None` for any other path.
