@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{StreamExt, TryFutureExt, TryStreamExt, stream};
 use lockstep_case::{self as case, Case};
 use lockstep_cluster::SiteName;
 use lockstep_cluster::supervise::Interrupt;
@@ -179,7 +179,7 @@ impl Sweep<'_> {
         let arguments = self.arguments;
         let without = without_faults(case);
         let has_faults = without != **case;
-        let reference = ReferenceRun::from(player.play(&without).await?);
+        let reference = Arc::new(ReferenceRun::from(player.play(&without).await?));
         let writes = faults::writes(&reference.recording);
         let all = if has_faults { Vec::new() } else { faults::points(case, &reference.recording, self.kinds) };
         let of = self.current.insert(CaseFaults {
@@ -197,11 +197,17 @@ impl Sweep<'_> {
             return Ok(());
         }
         let points = faults::sample(all, &case.name, arguments.max_points, arguments.play_args.seed());
-        let points = stream::iter(points).take_while(|_| std::future::ready(!arguments.is_over(since)));
-        let plays = points.map(|point| arguments.try_point(player, case, &reference, point));
-        let mut plays = std::pin::pin!(plays.buffered(player.lanes()));
-        while let Some(tried) = plays.try_next().await? {
-            of.tried.push(tried);
+        let points = stream::iter(points).enumerate().take_while(|_| std::future::ready(!arguments.is_over(since)));
+        let plays = points.map(|(number, point)| {
+            let tried = arguments.try_point(player, case, &reference, point);
+            tried.map_ok(move |tried| (number, tried))
+        });
+        let mut plays = std::pin::pin!(plays.buffer_unordered(player.lanes()));
+        let mut numbers = Vec::new();
+        while let Some((number, tried)) = plays.try_next().await? {
+            let at = numbers.partition_point(|earlier| *earlier < number);
+            numbers.insert(at, number);
+            of.tried.insert(at, tried);
             Progress::for_process().advance(1);
         }
         Ok(())
@@ -221,7 +227,7 @@ impl Arguments {
         &self,
         player: &Executor,
         case: &Arc<Case>,
-        reference: &ReferenceRun,
+        reference: &Arc<ReferenceRun>,
         point: Point,
     ) -> Result<(Point, FaultOutcome, Option<String>), CliError> {
         let injected = match inject(case, &point)? {
@@ -229,7 +235,8 @@ impl Arguments {
             Err(outcome) => return Ok((point, outcome, None)),
         };
         let faulted = player.play(&injected).await?;
-        let result = fault_outcome(&injected, reference, &faulted);
+        let (judged, reference) = (Arc::clone(&injected), Arc::clone(reference));
+        let result = judge_apart(move || fault_outcome(&judged, &reference, &faulted)).await;
         let failed = matches!(result, FaultOutcome::Failed(_) | FaultOutcome::Unknown(_));
         let file = match &self.out {
             Some(folder) if failed => Some(write_case(&folder.join("faults"), case, &point, &injected.source)?),
@@ -243,6 +250,12 @@ impl Arguments {
     fn is_over(&self, since: Instant) -> bool {
         self.length.is_some_and(|length| since.elapsed() >= length)
     }
+}
+
+/// Judges on another thread: judging takes up to a fifth of a play, and no lane waits for it.
+pub(super) async fn judge_apart(judge: impl FnOnce() -> FaultOutcome + Send + 'static) -> FaultOutcome {
+    let judged = tokio::task::spawn_blocking(judge).await;
+    judged.unwrap_or_else(|stopped| FaultOutcome::Unknown(format!("judging stopped: {stopped}")))
 }
 
 /// The case with a fault at this point, or why it cannot have one there.

@@ -28,7 +28,7 @@ use lockstep_verdict::faults::{self, FaultKind, Point};
 use lockstep_verdict::{FaultOutcome, ReferenceRun, handover_outcome};
 
 use super::cluster_args::default_cluster;
-use super::faults::{inject, with_longer_end, write_case};
+use super::faults::{inject, judge_apart, with_longer_end, write_case};
 use super::out::{self, colour, note, say};
 use super::play_args::PlayArgs;
 use super::progress::Progress;
@@ -255,9 +255,9 @@ impl HandoverSweep<'_> {
         case: &Arc<Case>,
         alone: &mut RunsAlone,
     ) -> Result<TriedHandover, CliError> {
-        let played = player.play(case).await?;
+        let played = Arc::new(player.play(case).await?);
         let outcome = alone.judge(player, case, &played, confirm_plays(player)).await?;
-        let timelines = [alone.of_second(), &played].map(Timeline::from_recording);
+        let timelines = [alone.of_second(), &*played].map(Timeline::from_recording);
         let difference =
             matches!(outcome, FaultOutcome::Failed(_)).then(|| Box::new(HandoverDifference { timelines, file: None }));
         Ok(TriedHandover { place: DECLARED.to_owned(), outcome, difference })
@@ -274,7 +274,7 @@ impl HandoverSweep<'_> {
             Ok(injected) => injected,
             Err(outcome) => return Ok(TriedHandover { place: point.to_string(), outcome, difference: None }),
         };
-        let played = player.play(&injected).await?;
+        let played = Arc::new(player.play(&injected).await?);
         let outcome = alone.judge(player, &injected, &played, confirm_plays(player)).await?;
         tracing::info!(case = case.name, %point, ?outcome, "tried");
         let difference = match outcome {
@@ -322,7 +322,7 @@ impl HandoverSweep<'_> {
         if alone.runs.iter().any(|run| run.trouble().is_some()) {
             return Ok(false);
         }
-        let played = player.play(case).await?;
+        let played = Arc::new(player.play(case).await?);
         let outcome = alone.judge(player, case, &played, CONFIRM_PLAYS[2]).await?;
         Ok(matches!(outcome, FaultOutcome::Failed(_)))
     }
@@ -343,13 +343,13 @@ impl HandoverSweep<'_> {
 /// Runs of a case with each of the two subjects alone, those of the second first.
 struct RunsAlone {
     case: Arc<Case>,
-    runs: Vec<ReferenceRun>,
+    runs: Arc<Vec<ReferenceRun>>,
 }
 
 impl RunsAlone {
     /// Play the case with each subject alone.
     async fn play(player: &Executor, case: &Case) -> Result<Self, CliError> {
-        let mut all = Self { case: Arc::new(without_handovers(case)), runs: Vec::new() };
+        let mut all = Self { case: Arc::new(without_handovers(case)), runs: Arc::default() };
         all.add(player).await?;
         Ok(all)
     }
@@ -357,7 +357,7 @@ impl RunsAlone {
     async fn add(&mut self, player: &Executor) -> Result<(), CliError> {
         for plan in [SubjectPlan::SuccessorAlone, SubjectPlan::FirstAlone] {
             let recording = player.play_with(&self.case, plan).await?;
-            self.runs.push(ReferenceRun::alone(&self.case, recording));
+            Arc::make_mut(&mut self.runs).push(ReferenceRun::alone(&self.case, recording));
         }
         Ok(())
     }
@@ -385,15 +385,17 @@ impl RunsAlone {
         &mut self,
         player: &Executor,
         case: &Arc<Case>,
-        played: &Recording,
+        played: &Arc<Recording>,
         most: usize,
     ) -> Result<FaultOutcome, CliError> {
-        let mut outcome = handover_outcome(case, &self.runs, played);
-        while matches!(outcome, FaultOutcome::Failed(_)) && self.runs.len() < 2 * most {
+        loop {
+            let (case, runs, played) = (Arc::clone(case), Arc::clone(&self.runs), Arc::clone(played));
+            let outcome = judge_apart(move || handover_outcome(&case, &runs, &played)).await;
+            if !matches!(outcome, FaultOutcome::Failed(_)) || self.runs.len() >= 2 * most {
+                return Ok(outcome);
+            }
             self.add(player).await?;
-            outcome = handover_outcome(case, &self.runs, played);
         }
-        Ok(outcome)
     }
 }
 
