@@ -1,4 +1,6 @@
-//! Which benchmarks of a program run.
+//! Which benchmarks of a program run, and where their figures go.
+
+pub(crate) mod section;
 
 pub(crate) type Outcome = Result<(), Box<dyn std::error::Error>>;
 

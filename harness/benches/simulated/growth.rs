@@ -3,6 +3,7 @@
 //! ```text
 //! cargo bench --package lockstep --bench simulated -- growth               # the sizes of the table
 //! cargo bench --package lockstep --bench simulated -- growth 50 5000       # one Deployment of these sizes
+//! LOCKSTEP_DOCS=overwrite cargo bench --package lockstep --bench simulated -- growth    # writes docs/performance.md
 //! ```
 //!
 //! Each size has its own process, and so its own peak of memory. The relevant number is the time of
@@ -21,13 +22,20 @@ use lockstep_support::clock;
 use lockstep_verdict as verdict;
 
 use crate::selection::Outcome;
+use crate::selection::section::{Goal, PageSection};
 
-/// Replicas of one Deployment.
-const REPLICAS: [u32; 8] = [50, 100, 200, 400, 1_000, 2_000, 5_000, 10_000];
-/// Replicas of one Deployment, of which a tenth becomes ready at once.
-const BATCHES: [u32; 2] = [1_000, 10_000];
-/// Deployments of three replicas.
-const DEPLOYMENTS: [u32; 4] = [10, 100, 300, 1_000];
+/// A size: how it is measured, its number, and the goal in seconds.
+type Size = (&'static str, u32, Goal);
+
+const SIZES: [Size; 7] = [
+    ("replicas", 50, Goal::Free),
+    ("replicas", 200, Goal::Free),
+    ("replicas", 1_000, Goal::AtMost(3.0)),
+    ("replicas", 10_000, Goal::AtMost(45.0)),
+    ("batches", 10_000, Goal::Free),
+    ("deployments", 100, Goal::AtMost(2.0)),
+    ("deployments", 1_000, Goal::AtMost(30.0)),
+];
 const BUDGET: Duration = Duration::from_secs(20);
 /// The variable that selects the size that a process measures: `replicas 50`.
 const ONE: &str = "LOCKSTEP_GROWTH";
@@ -42,28 +50,34 @@ pub(crate) fn measure_if_asked() -> Option<Outcome> {
 
 /// Measures the sizes that the arguments name, or those of the table.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
-    let sizes: Vec<u32> = arguments.iter().filter_map(|argument| argument.parse().ok()).collect();
-    let titles = ["steps", "playing s", "judging s", "ms a step", "peak MiB"];
-    println!("{:24}{}", "", titles.map(|title| format!("{title:>11}")).concat());
-    let replicas = if sizes.is_empty() { REPLICAS.to_vec() } else { sizes.clone() };
-    replicas.iter().try_for_each(|number| in_a_process("replicas", *number))?;
-    if sizes.is_empty() {
-        BATCHES.iter().try_for_each(|number| in_a_process("batches", *number))?;
-        DEPLOYMENTS.iter().try_for_each(|number| in_a_process("deployments", *number))?;
+    let given = arguments.iter().filter_map(|argument| argument.parse().ok());
+    let given: Vec<Size> = given.map(|number| ("replicas", number, Goal::Free)).collect();
+    let mut section = PageSection::new("growth");
+    section.line("| | sub-steps | playing, s | judging, s | a sub-step, ms | peak, MiB | goal for playing, s |");
+    section.line("| --- | --: | --: | --: | --: | --: | --- |");
+    for (size_name, number, goal) in if given.is_empty() { SIZES.to_vec() } else { given.clone() } {
+        let row = in_a_process(size_name, number)?;
+        let cells: Vec<String> = row.trim().split(" | ").map(str::to_owned).collect();
+        let (title, figures) = cells.split_first().ok_or("a process prints a row")?;
+        section.row(title, figures, figures.get(1).map_or(Ok(0.0), |playing| playing.parse())?, goal);
     }
-    Ok(())
+    if given.is_empty() { section.publish() } else { Ok(()) }
 }
 
-fn in_a_process(size_name: &str, number: u32) -> Outcome {
-    let status = Command::new(std::env::current_exe()?).env(ONE, format!("{size_name} {number}")).status()?;
-    if status.success() { Ok(()) } else { Err(format!("{number} {size_name}: {status}").into()) }
+/// The row of one size, which a process of its own measures.
+fn in_a_process(size_name: &str, number: u32) -> Result<String, Box<dyn std::error::Error>> {
+    let output = Command::new(std::env::current_exe()?).env(ONE, format!("{size_name} {number}")).output()?;
+    if !output.status.success() {
+        return Err(format!("{number} {size_name}: {}", String::from_utf8_lossy(&output.stderr)).into());
+    }
+    Ok(String::from_utf8(output.stdout)?)
 }
 
 fn measure(size_name: &str, number: u32) -> Outcome {
     let one = [("web".to_owned(), number)];
     let (title, text) = match size_name {
         "replicas" => (format!("{number} replicas"), rolled(&one, "pods: all")?),
-        "batches" => (format!("{number}, every: 10%"), rolled(&one, "every: 10%")?),
+        "batches" => (format!("{number} replicas, `every: 10%`"), rolled(&one, "every: 10%")?),
         _ => {
             let all: Vec<_> = (0..number).map(|at| (format!("web{at}"), 3)).collect();
             (format!("{number} Deployments × 3"), rolled(&all, "pods: all")?)
@@ -83,7 +97,7 @@ fn measure(size_name: &str, number: u32) -> Outcome {
     }
     let each = (played + judged).as_secs_f64() * 1000.0 / f64::from(u32::try_from(steps)?);
     let (played, judged, peak) = (played.as_secs_f64(), judged.as_secs_f64(), peak()?);
-    println!("{title:24}{steps:>11}{played:>11.2}{judged:>11.2}{each:>11.2}{peak:>11}");
+    println!("{title} | {steps} | {played:.2} | {judged:.2} | {each:.2} | {peak}");
     Ok(())
 }
 

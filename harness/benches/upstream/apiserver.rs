@@ -31,6 +31,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 use crate::process::usage;
+use crate::selection::section::PageSection;
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
@@ -77,7 +78,11 @@ pub(crate) fn run(_arguments: &[String]) -> Outcome<()> {
             runtime.block_on(cluster.end());
         }
     }
-    let page = page(&measured?, rounds, requests, objects)?;
+    let rows = measured?;
+    let mut section = PageSection::new("apiserver");
+    table(&rows)?.lines().for_each(|line| section.line(line));
+    section.publish()?;
+    let page = page(&rows, rounds, requests, objects)?;
     if std::env::var_os("LOCKSTEP_DOCS").is_some_and(|value| value == "overwrite") {
         std::fs::write(Path::new(env!("CARGO_MANIFEST_DIR")).join(PAGE), page)?;
     } else {
@@ -297,6 +302,21 @@ fn deployment(round: &str, number: usize, replicas: i32) -> Value {
                 "readinessProbe": {"httpGet": {"path": "/ready", "port": "http"}}}]}}}})
 }
 
+/// The rows as a table, with ratios to the real server.
+fn table(rows: &[Row]) -> Outcome<String> {
+    let mut table = "| | kube-apiserver and etcd | simulated, over TLS | ratio | simulated, in process | ratio |\n\
+                     | --- | --: | --: | --: | --: | --: |\n"
+        .to_owned();
+    for (title, figures) in rows {
+        let [real, http, own] = figures.as_slice() else { return Err("a row has three figures".into()) };
+        let figure = |figure: &f64| if figure.is_nan() { "–".to_owned() } else { format!("{figure:.0}") };
+        let ratio = |figure: &f64| if figure.is_nan() { "–".to_owned() } else { format!("{:.2}", figure / real) };
+        let [over_http, in_process] = [http, own].map(|one| format!("{} | {}", figure(one), ratio(one)));
+        writeln!(table, "| {title} | {} | {over_http} | {in_process} |", figure(real))?;
+    }
+    Ok(table)
+}
+
 fn page(rows: &[Row], rounds: usize, requests: usize, objects: usize) -> Outcome<String> {
     let cores = std::thread::available_parallelism()?;
     let mut page = format!(
@@ -306,24 +326,9 @@ fn page(rows: &[Row], rounds: usize, requests: usize, objects: usize) -> Outcome
          simulated one in processes of their own over TLS on loopback, and the simulated one also in the client's\n\
          process, on virtual time, as in a test. The client uses the same cores. Rates are the medians of {rounds}\n\
          rounds of {requests} requests of each verb, a start and the memory are measured once; ratios are to the real\n\
-         server.\n\n\
-         | | kube-apiserver and etcd | simulated, over TLS | ratio | simulated, in process | ratio |\n\
-         | --- | --: | --: | --: | --: | --: |\n"
+         server.\n\n"
     );
-    for (title, figures) in rows {
-        let [real, http, own] = figures.as_slice() else { return Err("a row has three figures".into()) };
-        let figure = |figure: &f64| if figure.is_nan() { "–".to_owned() } else { format!("{figure:.0}") };
-        let ratio = |figure: &f64| if figure.is_nan() { "–".to_owned() } else { format!("{:.2}", figure / real) };
-        writeln!(
-            page,
-            "| {title} | {} | {} | {} | {} | {} |",
-            figure(real),
-            figure(http),
-            ratio(http),
-            figure(own),
-            ratio(own)
-        )?;
-    }
+    page += &table(rows)?;
     write!(
         page,
         "\n* Over TLS each request and each response of the simulated server is delayed by a millisecond, its default\n\

@@ -17,6 +17,8 @@
 //! cargo build --release --package rollout-controller
 //! LOCKSTEP_CONTROLLER=target/release/rollout-controller cargo bench --package lockstep --bench upstream -- beside_upstream
 //! ```
+//!
+//! `LOCKSTEP_DOCS=overwrite` writes docs/performance.md.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -35,6 +37,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use crate::process::{Usage, controller, usage};
+use crate::selection::section::{Goal, PageSection};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
@@ -94,11 +97,13 @@ async fn measure() -> Outcome<()> {
     let folder = tempfile::tempdir()?;
     let supervisor = Supervisor::start(folder.path(), false)?;
     let bench = Bench { client: cluster.access().admin_client().await?, cluster, supervisor, folder };
-    let measured = bench.tables(&candidates, rollouts, rounds, &manifests).await;
+    let mut section = PageSection::new("beside_upstream");
+    let measured = bench.tables(&mut section, &candidates, (rollouts, rounds), &manifests).await;
     let Bench { cluster, supervisor, .. } = bench;
     supervisor.shutdown().await;
     cluster.end().await;
-    measured
+    measured?;
+    section.publish()
 }
 
 struct Bench {
@@ -123,35 +128,43 @@ struct Round {
 impl Bench {
     async fn tables(
         &self,
+        section: &mut PageSection,
         candidates: &[Candidate],
-        rollouts: usize,
-        rounds: usize,
+        (rollouts, rounds): (usize, usize),
         manifests: &[usize],
     ) -> Outcome<()> {
-        println!("{rollouts} Deployments of {REPLICAS} replicas, rolled at once:");
-        self.rolled(candidates, rollouts, rounds, false).await?;
-        println!("\nthe same, the controller stopped for nine tenths of the time:");
-        self.rolled(candidates, rollouts, rounds, true).await?;
-        println!("\nDeployments as users write them, one replica each, made and ready:");
-        println!("{:24} Deployments  CPU s  MiB  peak", "");
+        section.line(format_args!("{rollouts} Deployments of {REPLICAS} replicas, rolled at once:\n"));
+        self.rolled(section, candidates, (rollouts, rounds), false).await?;
+        section.line("\nThe same, the controller stopped for nine tenths of the time:\n");
+        self.rolled(section, candidates, (rollouts, rounds), true).await?;
+        section.line("\nDeployments as users write them, one replica each, made and ready:\n");
+        section.line("| | Deployments | processor time, s | memory, MiB | peak |\n| --- | --: | --: | --: | --: |");
         for count in manifests {
             for candidate in candidates {
                 let Usage { peak, now, cpu } = self.memory(candidate, *count).await?;
-                println!("{:24} {count:11} {cpu:6.1} {now:4} {peak:5}", candidate.title);
+                section.line(format_args!("| {} | {count} | {cpu:.1} | {now} | {peak} |", candidate.title));
             }
         }
-        println!("\nfrom the leader's end to the next ReplicaSet, another instance stands by:");
-        println!("{:24} SIGKILL s  SIGTERM s", "");
+        section.line("\nFrom the leader's end to the next ReplicaSet, another instance stands by:\n");
+        section.line("| | SIGKILL, s | SIGTERM, s |\n| --- | --: | --: |");
         for candidate in candidates {
             let (killed, terminated) = (self.takeover(candidate, true).await?, self.takeover(candidate, false).await?);
-            println!("{:24} {killed:9.1} {terminated:10.1}", candidate.title);
+            section.line(format_args!("| {} | {killed:.1} | {terminated:.1} |", candidate.title));
         }
         Ok(())
     }
 
-    async fn rolled(&self, candidates: &[Candidate], rollouts: usize, rounds: usize, limits: bool) -> Outcome<()> {
-        println!("{:24} rollouts/s  CPU ms  writes  Events  conflicts  MiB  peak", "");
+    async fn rolled(
+        &self,
+        section: &mut PageSection,
+        candidates: &[Candidate],
+        (rollouts, rounds): (usize, usize),
+        limits: bool,
+    ) -> Outcome<()> {
+        section.line("| | rollouts/s | processor time, ms | writes | Events | conflicts | memory, MiB | peak | goal for processor time, of upstream's |");
+        section.line("| --- | --: | --: | --: | --: | --: | --: | --: | --- |");
         for round in 0..rounds {
+            let mut of_upstream = None;
             for candidate in candidates {
                 let namespace = format!("round-{round}-{limits}-{}", candidate.title);
                 let Round { took, before, after, writes, events, conflicts } =
@@ -160,14 +173,18 @@ impl Bench {
                 let each = |all: u64| all as f64 / rollouts as f64;
                 #[expect(clippy::cast_precision_loss, reason = "thousands")]
                 let (rate, cpu) = (rollouts as f64 / took, (after.cpu - before.cpu) * 1000.0 / rollouts as f64);
-                println!(
-                    "{:24} {rate:10.1} {cpu:7.1} {:7.1} {:7.1} {conflicts:10} {:4} {:5}",
-                    candidate.title,
-                    each(writes),
-                    each(events),
-                    after.now,
-                    after.peak
-                );
+                let figures = [
+                    format!("{rate:.1}"),
+                    format!("{cpu:.1}"),
+                    format!("{:.1}", each(writes)),
+                    format!("{:.1}", each(events)),
+                    conflicts.to_string(),
+                    after.now.to_string(),
+                    after.peak.to_string(),
+                ];
+                let goal = if of_upstream.is_some() { Goal::AtMost(0.4) } else { Goal::Free };
+                section.row(candidate.title, &figures, cpu / of_upstream.unwrap_or(cpu), goal);
+                of_upstream = of_upstream.or(Some(cpu));
             }
         }
         Ok(())
