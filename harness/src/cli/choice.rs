@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 
 use lockstep_case::filter::labels;
 use lockstep_case::model::{DeclaredChange, Step};
+use lockstep_case::rules::Expectation;
 use lockstep_case::{Case, RestartProfile};
 use lockstep_recording::controllers::{Controller, ControllerSet};
 use lockstep_subject::SubjectSpec;
@@ -137,7 +138,11 @@ impl SubjectScope<'_> {
         }
         if let Some(workload) = self.workload {
             let only_deployments = case.controllers == ControllerSet::default();
-            let lacks = workload.lacks.iter().any(|word| labels(case).contains(word) || patches(case, word));
+            let (labels, by_rules) = (labels(case), case.expectation == Expectation::Rules);
+            let is_about = |word: &str| {
+                labels.contains(word) || case.area() == word || patches(case, word) || word == "rules" && by_rules
+            };
+            let lacks = workload.leaves_out(is_about);
             return (lacks || !only_deployments).then_some(ExclusionReason::Workload);
         }
         if !case.controllers.has(Controller::ConfigRestart) {

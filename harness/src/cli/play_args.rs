@@ -12,7 +12,7 @@ use lockstep_case::{Case, RestartProfile};
 use lockstep_cluster::supervise::{self, Interrupt};
 use lockstep_cluster::{self as cluster, SiteName};
 use lockstep_recording::Recording;
-use lockstep_recording::controllers::ControllerSet;
+use lockstep_recording::controllers::{Controller, ControllerSet};
 use lockstep_runner::SubjectOptions;
 use lockstep_runner::run::{ClusterSource, Setup, Subscribers};
 use lockstep_subject::{ClusterControllers, Reference, ServiceAccount, SubjectError, SubjectSpec};
@@ -237,7 +237,7 @@ impl PlayArgs {
                 let (path, title) = (&case.path, lacking.title());
                 return usage(format!("{path} judges the {title}; add {lacking} to --controllers, or leave that out"));
             }
-            specs.iter().try_for_each(|spec| spec.can_bring(under_test))?;
+            specs.iter().try_for_each(|spec| spec.can_bring(&under_test))?;
             environments.insert(under_test);
         }
         // Other clusters are created and removed for each set of controllers.
@@ -265,9 +265,12 @@ impl PlayArgs {
         Ok(())
     }
 
-    /// The controllers that subjects bring to a case.
-    fn under_test<'a>(&'a self, case: &'a Case) -> &'a ControllerSet {
-        self.scope.controllers.as_ref().unwrap_or(&case.controllers)
+    /// The controllers that subjects bring to a case. No cluster has a controller for what a
+    /// workload owns in place of ReplicaSets, so the subject brings that one as well.
+    fn under_test(&self, case: &Case) -> ControllerSet {
+        let owns = self.common.workload.as_ref().is_some_and(|workload| workload.owns.is_some());
+        let brought = || case.controllers.iter().chain(owns.then_some(Controller::ReplicaSet)).collect();
+        self.scope.controllers.clone().unwrap_or_else(brought)
     }
 
     /// The cases grouped by the controllers under test, each group with a setup of its own,
@@ -285,7 +288,7 @@ impl PlayArgs {
     pub(super) fn by_controllers(&self, cases: Vec<Arc<Case>>) -> Vec<(ControllerSet, Vec<Arc<Case>>)> {
         let mut environments: BTreeMap<ControllerSet, Vec<Arc<Case>>> = BTreeMap::new();
         for case in cases {
-            environments.entry(self.under_test(&case).clone()).or_default().push(case);
+            environments.entry(self.under_test(&case)).or_default().push(case);
         }
         environments.into_iter().collect()
     }

@@ -60,10 +60,20 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial(cluster, "a_case_says_its_kind", Selection { cases: &["rolling/rollout-of-argo"], flags: of_argo, words })
     }));
     let no_python = Command::new("python3").arg("--version").output().is_err();
+    let python = |name: &str, test: fn() -> Result<(), Failed>| {
+        Trial::test(format!("sim::workloads::{name}"), test).with_ignored_flag(no_python)
+    };
     trials.extend(LESS.iter().map(|less| {
         let trial = Trial::test(format!("sim::workloads::{}", less.name), move || play_less(less));
         trial.with_ignored_flag(no_python)
     }));
+    trials.extend([
+        python("a_fork_is_judged_by_annotated_deployments", play_fork),
+        python("a_refused_operation_is_inconclusive", refuse_operation),
+        python("an_owned_kind_is_judged_as_replica_sets", play_fleets),
+        python("what_only_creates_is_conformant_if_it_claims_only_that", create_only),
+        python("what_only_creates_is_not_conformant_if_it_claims_more", create_and_claim_more),
+    ]);
     trials
 }
 
@@ -97,7 +107,7 @@ static LESS: [Less; 5] = [
     Less {
         name: "events_that_are_not_claimed_are_not_waited_for",
         lacks: &["events"],
-        described: "uncompared: {events: true}\n",
+        described: "unclaimed: [events]\n",
         budget: "30s",
         words: "1 conformant",
     },
@@ -111,7 +121,7 @@ static LESS: [Less; 5] = [
     Less {
         name: "a_controller_that_reports_nothing_is_conformant",
         lacks: &["status", "events"],
-        described: "paths: {/status: null}\nuncompared: {events: true}\n",
+        described: "paths: {/status: null}\nunclaimed: [events]\n",
         budget: "30s",
         words: "1 conformant",
     },
@@ -131,6 +141,82 @@ fn play_less(less: &Less) -> Result<(), Failed> {
         words: &[less.words],
     };
     judge("sim", &subject, less.budget, &selection)
+}
+
+/// A controller with a kind of its own, and a kind of its own in place of ReplicaSets.
+fn play_fleets() -> Result<(), Failed> {
+    let (subject, description) = described_subject("fleet");
+    let selection = Selection {
+        cases: &["rolling/surge-1-unavailable-0", "rolling/quarter-on-ten", "rolling/one-replica", "scale/up-and-down"],
+        flags: &["--workload", &description],
+        words: &["4 cases in", "4 conformant"],
+    };
+    judge("sim", &subject, "30s", &selection)
+}
+
+/// The command and the description of a controller in Python.
+fn described_subject(name: &str) -> (String, String) {
+    let subjects = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/subjects");
+    let [program, description] = ["py", "yaml"].map(|extension| subjects.join(name).with_extension(extension));
+    (format!("command:python3 {}", program.display()), description.display().to_string())
+}
+
+/// A controller of Deployments whose strategy is in an annotation.
+fn play_fork() -> Result<(), Failed> {
+    let (subject, description) = described_subject("annotated");
+    let selection = Selection {
+        cases: &["rolling/surge-1-unavailable-0", "rolling/quarter-on-ten", "undo/previous", "pause/in-mid-rollout"],
+        flags: &["--workload", &description],
+        words: &["4 cases in", "4 conformant"],
+    };
+    judge("sim", &subject, "30s", &selection)
+}
+
+/// A custom resource takes no server-side apply as a Deployment.
+fn refuse_operation() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let case = folder.path().join("refused.yaml");
+    let manifest =
+        "{serverSide: true, apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 2}}";
+    let given = "given:\n  - deployment: {name: web, replicas: 1, image: \"app:1\"}\n";
+    std::fs::write(&case, format!("description: x\n{given}steps:\n  - apply: {manifest}\n"))?;
+    let (subject, description) = described_subject("fleet");
+    let selection = Selection {
+        cases: &[],
+        flags: &[case.to_str().ok_or("a path that is text")?, "--workload", &description],
+        words: &["1 inconclusive", "the operation was refused: a patch of type application/apply-patch+yaml"],
+    };
+    judge("sim", &subject, "30s", &selection)
+}
+
+/// A controller that creates ReplicaSets and does nothing else.
+fn play_creator(claims: &str, budget: &str, words: &[&str]) -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let description = folder.path().join("creates.yaml");
+    let kind = "apiVersion: apps/v1\nkind: Deployment\nplural: deployments\n";
+    std::fs::write(&description, format!("{kind}claims: [{claims}]\n"))?;
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/subjects/creates.py");
+    let selection = Selection {
+        cases: &[
+            "rolling/surge-1-unavailable-0",
+            "rolling/quarter-on-ten",
+            "scale/up-and-down",
+            "rolling/same-template",
+        ],
+        flags: &["--workload", description.to_str().ok_or("a path that is text")?],
+        words,
+    };
+    judge("sim", &format!("command:python3 {}", program.display()), budget, &selection)
+}
+
+fn create_only() -> Result<(), Failed> {
+    play_creator("replicasets.creation", "30s", &["4 cases in", "4 conformant"])
+}
+
+fn create_and_claim_more() -> Result<(), Failed> {
+    play_creator("replicasets.creation, replicasets.sizes", "8s", &["4 cases in", "non-conformant"])?;
+    play_creator("replicasets.creation, invariants", "30s", &["4 cases in", "4 conformant"])?;
+    play_creator("replicasets.creation, replicasets.name", "30s", &["4 cases in", "4 non-conformant", "name=unusual"])
 }
 
 /// The path of the controller.

@@ -7,6 +7,7 @@ use std::process::Command;
 use clap::Arg;
 use lockstep::cli::{Cli, tree};
 use lockstep_case::{self as case, CollectionSize};
+use lockstep_workload::vocabulary;
 
 use super::{OVERWRITE, overwrite, restart_table, root};
 
@@ -18,6 +19,9 @@ const PICTURES: [(&str, &str); 1] = [("docs/images/rollout.svg", "cases/rolling/
 const SIZED: [&str; 3] = ["README.md", "docs/README.md", "docs/config-restart.md"];
 const SIZE_BEGIN: &str = "<!-- collection size -->\n";
 const SIZE_END: &str = "<!-- end -->";
+/// The page with the words of claims, between this line and the end.
+const CLAIMS: &str = "docs/workloads.md";
+const CLAIMS_BEGIN: &str = "<!-- claims -->\n";
 const COLUMNS: usize = 100;
 
 /// Generated files that are out of date; empty after an overwrite.
@@ -26,6 +30,7 @@ pub(crate) fn stale() -> Vec<String> {
     files.extend(PICTURES.map(|(file, case)| (file, picture(case))));
     let size = collection_size();
     files.extend(SIZED.map(|page| (page, with_collection_size(page, &size))));
+    files.push((CLAIMS, with_generated(CLAIMS, CLAIMS_BEGIN, vocabulary::table().trim_end())));
     let mut stale = Vec::new();
     for (path, fresh) in files {
         if std::fs::read_to_string(root().join(path)).is_ok_and(|text| text == fresh) {
@@ -48,11 +53,15 @@ fn collection_size() -> CollectionSize {
 
 /// A page with these numbers of cases.
 fn with_collection_size(page: &str, size: &CollectionSize) -> String {
+    with_generated(page, SIZE_BEGIN, &filled(&format!("The collection has {size}."), ""))
+}
+
+/// A page with this text between a line and the end.
+fn with_generated(page: &str, begin: &str, generated: &str) -> String {
     let text = std::fs::read_to_string(root().join(page)).unwrap_or_else(|error| panic!("{page}: {error}"));
-    let (before, rest) = text.split_once(SIZE_BEGIN).unwrap_or_else(|| panic!("{page} has no {SIZE_BEGIN}"));
+    let (before, rest) = text.split_once(begin).unwrap_or_else(|| panic!("{page} has no {begin}"));
     let (_, after) = rest.split_once(SIZE_END).unwrap_or_else(|| panic!("{page} has no {SIZE_END}"));
-    let sentence = filled(&format!("The collection has {size}."), "");
-    format!("{before}{SIZE_BEGIN}\n{sentence}\n\n{SIZE_END}{after}")
+    format!("{before}{begin}\n{generated}\n\n{SIZE_END}{after}")
 }
 
 fn picture(case: &str) -> String {

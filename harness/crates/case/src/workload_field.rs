@@ -2,13 +2,13 @@
 //! description or as a full description.
 
 use lockstep_recording::controllers::ControllerSet;
-use lockstep_workload::Workload;
+use lockstep_workload::{Workload, vocabulary};
 use serde_json::{Value, json};
 
 use super::diagnostics::DiagnosticCollector;
 use super::field::{FieldSpec, FieldType, TEXT, names, object, words};
 use super::read::{self, MappingFields};
-use super::yaml::YamlNode;
+use super::yaml::{YamlKind, YamlNode};
 
 const POINTERS: FieldType = FieldType::Is(
     |_| json!({"type": "object", "additionalProperties": {"type": ["string", "null"], "pattern": "^/"}}),
@@ -17,12 +17,13 @@ const POINTERS: FieldType = FieldType::Is(
 const BOUNDS: FieldType = FieldType::Is(|_| bounds(), "a mapping of `maxSurge` and `maxUnavailable`");
 const MANIFEST: FieldType = FieldType::Is(|_| json!({"type": "object"}), "a mapping");
 const LIST: FieldType = FieldType::Is(|_| json!({"type": "array", "items": {"type": "string"}}), "a list of strings");
-const UNCOMPARED: FieldType = FieldType::Is(|_| uncompared(), "see [workloads](workloads.md#what-is-not-compared)");
+const CLAIMS: FieldType = FieldType::Is(|_| claims(), "a list of [words](workloads.md#what-can-be-claimed)");
+const OWNED: FieldType = FieldType::Is(|_| object(&OWNED_FIELDS, false), "`apiVersion`, `kind`, `plural`, `paths`");
 const DEFINITIONS: FieldType =
     FieldType::Is(|_| definitions(), "a list of `{kind: …, plural: …, clusterScoped: true}`");
 
 /// The fields.
-pub(super) static FIELDS: [FieldSpec; 12] = [
+pub(super) static FIELDS: [FieldSpec; 14] = [
     FieldSpec::required("apiVersion", TEXT, "Its group and version, `example.com/v1`."),
     FieldSpec::required("kind", TEXT, "Its kind."),
     FieldSpec::required("plural", TEXT, "What its paths call it."),
@@ -45,8 +46,18 @@ pub(super) static FIELDS: [FieldSpec; 12] = [
     ),
     FieldSpec::new("hashLabel", TEXT, "The label with the hash of its template; `pod-template-hash` by default."),
     FieldSpec::new("lacks", LIST, "Labels of cases that it has nothing for; this case must have none of them."),
-    FieldSpec::new("uncompared", UNCOMPARED, "What is left out of its timelines and of the golden ones."),
+    FieldSpec::new("owns", OWNED, "The kind that it owns in place of ReplicaSets."),
+    FieldSpec::new("claims", CLAIMS, "What its controller promises; everything by default."),
+    FieldSpec::new("unclaimed", CLAIMS, "What its controller does not promise, of what it would claim otherwise."),
     FieldSpec::new("definitions", DEFINITIONS, "Other custom resources of its group that its controller waits for."),
+];
+
+/// The fields of `owns`.
+static OWNED_FIELDS: [FieldSpec; 4] = [
+    FieldSpec::required("apiVersion", TEXT, "Its group and version."),
+    FieldSpec::required("kind", TEXT, "Its kind."),
+    FieldSpec::required("plural", TEXT, "What its paths call it."),
+    FieldSpec::new("paths", POINTERS, "A ReplicaSet's paths to its own, where they differ; null: it has none."),
 ];
 
 /// `workload`, as JSON schema.
@@ -54,13 +65,8 @@ pub(super) fn schema() -> Value {
     json!({"oneOf": [words(&Workload::builtin_names()), object(&FIELDS, false)]})
 }
 
-fn uncompared() -> Value {
-    let list = json!({"type": "array", "items": {"type": "string"}});
-    let flag = json!({"type": "boolean"});
-    json!({"type": "object", "additionalProperties": false, "properties": {
-        "details": list, "status": list, "conditions": flag, "creation": flag, "order": flag, "events": flag,
-        "invariants": list,
-    }})
+fn claims() -> Value {
+    json!({"type": "array", "items": {"enum": vocabulary::words()}, "minItems": 1, "uniqueItems": true})
 }
 
 fn bounds() -> Value {
@@ -105,6 +111,12 @@ pub(super) fn read_workload(
     if FIELDS.iter().any(|field| field.required && fields.get(field.name).is_none()) {
         return None;
     }
+    if ["claims", "unclaimed"].iter().any(|field| !has_known_words(fields.get(field), report)) {
+        return None;
+    }
+    if let Some(owned) = fields.get("owns") {
+        check_owned(owned, report)?;
+    }
     match Workload::from_json(node.to_json()) {
         Ok(workload) => Some(Box::new(workload)),
         Err(why) => {
@@ -112,6 +124,26 @@ pub(super) fn read_workload(
             None
         }
     }
+}
+
+/// Checks each word of a list of claims, where it stands.
+fn has_known_words(list: Option<&YamlNode>, report: &mut DiagnosticCollector) -> bool {
+    let Some(YamlKind::List(items)) = list.map(|list| &list.kind) else { return true };
+    let known = vocabulary::words();
+    let words: Vec<_> = known.iter().map(|word| (word.as_str(), ())).collect();
+    items.iter().filter(|item| read::word(item, "a claim", &words, report).is_none()).count() == 0
+}
+
+/// Checks that the fields of `owns` exist.
+fn check_owned(node: &YamlNode, report: &mut DiagnosticCollector) -> Option<()> {
+    let fields = MappingFields::of(node, "an owned kind", &names(&OWNED_FIELDS), report)?;
+    let missing = OWNED_FIELDS.iter().filter(|field| field.required && fields.get(field.name).is_none());
+    let missing: Vec<_> = missing.collect();
+    for field in missing.iter().filter(|field| fields.lacks(field.name)) {
+        let hint = format!("add `{}`: {}", field.name, field.description);
+        report.add(node, format!("the owned kind has no `{}`", field.name), hint);
+    }
+    missing.is_empty().then_some(())
 }
 
 #[cfg(test)]

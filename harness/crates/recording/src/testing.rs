@@ -96,6 +96,12 @@ impl RecordingBuilder {
         self
     }
 
+    /// Another kind is in place of Deployments.
+    pub fn with_workload(mut self, workload: &lockstep_workload::Workload) -> Self {
+        self.recording.header.workload = Some(Box::new(workload.clone()));
+        self
+    }
+
     /// The case names a pod.
     pub fn pod_name(self, name: &str, real: &str) -> Self {
         self.entry(RecordingEntry::PodNames([(name.to_owned(), real.to_owned())].into()))

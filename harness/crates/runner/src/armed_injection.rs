@@ -7,6 +7,7 @@ use lockstep_intercept::{
     Armed, ArmedWatch, Control, InterceptPoint, Intercepted, Pattern, RefusalKind, RequestAction, RequestCommand, Verb,
     WatchAction, WatchCommand,
 };
+use lockstep_workload::Workload;
 
 /// What is armed for a step.
 #[derive(Debug)]
@@ -50,16 +51,19 @@ pub(super) struct UnreadableWatch(pub(super) String);
 pub(super) fn arm<'a>(
     control: &Control,
     namespace: &str,
+    workload: Option<&Workload>,
     step: &'a Step,
 ) -> Result<Option<ArmedInjection<'a>>, UnreadableWatch> {
+    let own_resource =
+        |resource: &str| workload.map_or(resource, |workload| workload.own_resource(resource)).to_owned();
     let watch = |resource: &str, nth, act| {
-        let (namespace, resource) = (namespace.to_owned(), resource.to_owned());
+        let (namespace, resource) = (namespace.to_owned(), own_resource(resource));
         let opaque = UnreadableWatch(resource.clone());
         control.arm_watch(WatchCommand { namespace, resource, nth, action: act }).ok_or(opaque)
     };
     let pattern = |resource: &str, subresources: &[&str], verbs: &[Verb]| Pattern {
         namespace: namespace.to_owned(),
-        resource: resource.to_owned(),
+        resource: own_resource(resource),
         subresources: subresources.iter().map(|name| (*name).to_owned()).collect(),
         verbs: verbs.to_vec(),
         name: None,

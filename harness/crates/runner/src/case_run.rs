@@ -364,9 +364,10 @@ impl<'a> CaseRun<'a> {
         self.packed = pack_old(&mut self.entries, self.packed);
         let requests = self.request_log.drain();
         self.session.refused.add(&requests);
+        let workload = self.session.environment.workload.as_ref();
         for request in requests {
             let at = self.session.environment.cache.millis_at(request.started).saturating_sub(self.began);
-            self.entries.push(RecordingEntry::Request(self.request_log.to_recorded(request, at)));
+            self.entries.push(RecordingEntry::Request(self.request_log.to_recorded(request, workload, at)));
         }
     }
 

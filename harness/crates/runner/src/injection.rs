@@ -27,7 +27,8 @@ const REVISION: &str = "/metadata/annotations/deployment.kubernetes.io~1revision
 impl<'a> CaseRun<'a> {
     /// Before a step: arm its faults and changes.
     pub(super) fn arm(&mut self, step: &'a Step) -> Result<(), Abort> {
-        let armed = arm(self.session.interceptor.control(), &self.namespace, step);
+        let workload = self.session.environment.workload.as_ref();
+        let armed = arm(self.session.interceptor.control(), &self.namespace, workload, step);
         match armed {
             Ok(injection) => self.injection = injection,
             Err(UnreadableWatch(resource)) => {
@@ -248,7 +249,10 @@ impl<'a> CaseRun<'a> {
     async fn matches_decision(&mut self, intercepted: &Intercepted, decided: &DecisionMatcher) -> Result<bool, Abort> {
         let deletes = intercepted.route.verb == Verb::Delete;
         let body = match object_of(&intercepted.body) {
-            Some(body) => body,
+            Some(mut body) => {
+                self.session.environment.workload.iter().for_each(|workload| workload.as_deployment(&mut body));
+                body
+            }
             None if deletes => Value::Null,
             None => {
                 let why = "the subject writes neither JSON nor protobuf, so the interceptor cannot read its request; start it with \
@@ -262,7 +266,8 @@ impl<'a> CaseRun<'a> {
         let now = if creates {
             None
         } else {
-            self.driver.read_object(&intercepted.route.resource, &intercepted.route.name).await
+            let kind = if decided.set.is_some() { "ReplicaSet" } else { "Deployment" };
+            self.driver.read_object(kind, &intercepted.route.name).await
         };
         // The request will be answered with a conflict, and the subject will retry it.
         let version =

@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use lockstep_intercept::{InterceptedRequest, InterceptorLog, LogReader};
 use lockstep_recording::SubjectRequest;
+use lockstep_workload::Workload;
 
 use crate::observe::namespace::{CASE_PREFIX, PROBE_PREFIX};
 
@@ -69,12 +70,19 @@ impl RequestLog {
         Self { reader, namespace: namespace.to_owned(), inner }
     }
 
-    /// A request as the recording has it, with its namespace if that is not the case's.
-    pub(super) fn to_recorded(&self, request: InterceptedRequest, at: u64) -> SubjectRequest {
+    /// A request as the recording has it, with its namespace if that is not the case's, and about
+    /// Deployments and ReplicaSets where a workload stands in for them.
+    pub(super) fn to_recorded(
+        &self,
+        request: InterceptedRequest,
+        workload: Option<&Workload>,
+        at: u64,
+    ) -> SubjectRequest {
+        let translated = workload.and_then(|it| it.deployment_resource(&request.group, &request.resource));
         SubjectRequest {
             elsewhere: (request.namespace != self.namespace).then_some(request.namespace),
             verb: request.verb.as_str().to_owned(),
-            resource: request.resource,
+            resource: translated.map_or(request.resource, ToOwned::to_owned),
             subresource: request.subresource,
             name: request.name,
             status: request.status.unwrap_or(0),

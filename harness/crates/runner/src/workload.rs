@@ -7,8 +7,10 @@
 //! read.
 //!
 //! If a cluster has no CustomResourceDefinition of the workload, [`define`] creates one: it accepts
-//! any fields, and has a status and a scale.
+//! any fields, and has a status and a scale. A kind that the workload owns in place of ReplicaSets
+//! is read and written in the same way.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,13 +21,14 @@ use hyper::body::{Bytes, Frame};
 use hyper::{Method, Request, Response, StatusCode};
 use kube::client::Body;
 use lockstep_support::clock;
-use lockstep_workload::table::CustomResource;
-use lockstep_workload::{Workload, patch_deployment};
+use lockstep_workload::{Workload, patch_deployment, split_group};
 use serde_json::{Value, json};
 
-const DEPLOYMENTS: &str = "/apis/apps/v1/";
+const APPS: &str = "/apis/apps/v1/";
 /// The query parameter for unknown fields.
 const VALIDATION: &str = "fieldValidation=";
+/// What a Deployment is called in a dry run that only completes it.
+const DRY_RUN: &str = "lockstep-dry-run";
 /// How often a patch is retried after a conflict.
 const ATTEMPTS: usize = 10;
 
@@ -48,8 +51,8 @@ struct TranslatingClient {
     workload: Arc<Workload>,
 }
 
-/// A request whose path is about Deployments.
-struct DeploymentRequest {
+/// A request whose path is about Deployments or ReplicaSets that are stored as another kind.
+struct TranslatedRequest {
     /// The path on the server.
     path: String,
     /// Whether it concerns a single object, and not a subresource of it.
@@ -64,8 +67,7 @@ impl TranslatingClient {
         let sent = body.collect().await?.to_bytes();
         let target = parts.uri.path_and_query().map_or_else(String::new, ToString::to_string);
         let is_watch = parts.uri.query().is_some_and(|query| query.split('&').any(|one| one == "watch=true"));
-        let about = self.parse_target(&target).filter(|_| !self.workload.is_deployment());
-        let Some(about) = about else {
+        let Some(about) = self.parse_target(&target) else {
             let body = self.translated(&sent, Workload::as_workload);
             return self.send(Request::from_parts(parts, Body::from(body)), is_watch).await;
         };
@@ -85,18 +87,19 @@ impl TranslatingClient {
         self.send(Request::from_parts(parts, Body::from(body)), is_watch).await
     }
 
-    /// Parses a path about Deployments.
-    fn parse_target(&self, target: &str) -> Option<DeploymentRequest> {
-        let rest = target.strip_prefix(DEPLOYMENTS)?;
+    /// Parses a path about a kind that is stored as another one.
+    fn parse_target(&self, target: &str) -> Option<TranslatedRequest> {
+        let rest = target.strip_prefix(APPS)?;
         let (path, query) = rest.split_once('?').map_or((rest, None), |(path, query)| (path, Some(query)));
         let mut words: Vec<&str> = path.split('/').collect();
         let at = if words.first() == Some(&"namespaces") { 2 } else { 0 };
-        let kind = words.get_mut(at).filter(|word| **word == "deployments")?;
-        *kind = &self.workload.plural;
+        let resource = words.get_mut(at)?;
+        let (api_version, plural) = self.workload.stored_as(resource)?;
+        *resource = plural;
         let after = words.len() - at - 1;
         let query = query.map(|query| format!("?{query}")).unwrap_or_default();
-        let path = format!("/apis/{}/{}{query}", self.workload.api_version, words.join("/"));
-        Some(DeploymentRequest { path, is_object: after == 1, subresource: after > 1 })
+        let path = format!("/apis/{api_version}/{}{query}", words.join("/"));
+        Some(TranslatedRequest { path, is_object: after == 1, subresource: after > 1 })
     }
 
     async fn create(&self, target: &str, path: &str, sent: &[u8]) -> Result<BoxedResponse, Error> {
@@ -131,7 +134,12 @@ impl TranslatingClient {
             if let Err(why) = patch_deployment(&mut object, content_type, change) {
                 return refusal(StatusCode::UNPROCESSABLE_ENTITY, &why);
             }
-            match self.as_stored(collection, &object).await? {
+            let mut renamed = object.clone();
+            if self.workload.is_deployment() {
+                // A dry run of a creation is refused where the object exists.
+                renamed["metadata"]["name"] = DRY_RUN.into();
+            }
+            match self.as_stored(collection, &renamed).await? {
                 Ok(spec) => object["spec"] = spec,
                 Err(refusal) => return Ok(refusal),
             }
@@ -220,6 +228,8 @@ fn full_body(body: Vec<u8>) -> UnsyncBoxBody<Bytes, Error> {
 }
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+/// The fields that a scale reads and writes.
+const REPLICAS: [&str; 2] = ["/spec/replicas", "/status/replicas"];
 /// How long a server may take until it serves a new resource.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -232,25 +242,23 @@ pub struct DefinitionError {
     why: String,
 }
 
-/// Defines the workload's kind, and the resources that its controller waits for, unless the cluster
-/// has them.
+/// Defines the workload's kind, what it owns, and the resources that its controller waits for,
+/// unless the cluster has them.
 ///
 /// # Errors
 /// The server refuses, or does not serve them in time.
 pub(crate) async fn define(client: &kube::Client, workload: &Workload) -> Result<(), DefinitionError> {
-    let own = CustomResource { kind: workload.kind.clone(), plural: workload.plural.clone(), cluster_scoped: false };
-    let (group, version) = workload.group_version();
-    let all = || std::iter::once(&own).chain(&workload.definitions);
-    let failed = |definition: &CustomResource, why: String| DefinitionError {
-        plural: definition.plural.clone(),
-        group: group.to_owned(),
+    let definitions = definitions_of(workload);
+    let failed = |definition: &Definition<'_>, why: String| DefinitionError {
+        plural: definition.plural.to_owned(),
+        group: split_group(definition.api_version).0.to_owned(),
         why,
     };
-    for definition in all() {
-        if is_served(client, workload, definition).await.map_err(|error| failed(definition, error.to_string()))? {
+    for definition in &definitions {
+        if is_served(client, definition).await.map_err(|error| failed(definition, error.to_string()))? {
             continue;
         }
-        let body = manifest(group, version, definition).to_string().into_bytes();
+        let body = manifest(definition).to_string().into_bytes();
         let request = Request::post(DEFINITIONS).header("content-type", "application/json").body(body);
         let request = request.map_err(|error| failed(definition, error.to_string()))?;
         match client.request::<Value>(request).await {
@@ -260,8 +268,8 @@ pub(crate) async fn define(client: &kube::Client, workload: &Workload) -> Result
         }
     }
     let since = clock::instant();
-    for definition in all() {
-        while !is_served(client, workload, definition).await.map_err(|error| failed(definition, error.to_string()))? {
+    for definition in &definitions {
+        while !is_served(client, definition).await.map_err(|error| failed(definition, error.to_string()))? {
             if since.elapsed() > PATIENCE {
                 return Err(failed(definition, format!("it was defined {PATIENCE:?} ago")));
             }
@@ -271,12 +279,48 @@ pub(crate) async fn define(client: &kube::Client, workload: &Workload) -> Result
     Ok(())
 }
 
-async fn is_served(
-    client: &kube::Client,
-    workload: &Workload,
-    definition: &CustomResource,
-) -> Result<bool, kube::Error> {
-    let path = format!("/apis/{}/{}?limit=1", workload.api_version, definition.plural);
+/// A kind that the cluster must serve, and the pointers to its numbers of replicas.
+struct Definition<'a> {
+    api_version: &'a str,
+    kind: &'a str,
+    plural: &'a str,
+    cluster_scoped: bool,
+    replicas: [&'a str; 2],
+}
+
+/// The workload's kind, what it owns, and what its controller waits for.
+fn definitions_of(workload: &Workload) -> Vec<Definition<'_>> {
+    let own = Definition {
+        api_version: &workload.api_version,
+        kind: &workload.kind,
+        plural: &workload.plural,
+        cluster_scoped: false,
+        replicas: REPLICAS.map(|field| own_path(&workload.paths, field)),
+    };
+    let owned = workload.owns.iter().map(|owned| Definition {
+        api_version: &owned.api_version,
+        kind: &owned.kind,
+        plural: &owned.plural,
+        cluster_scoped: false,
+        replicas: REPLICAS.map(|field| own_path(&owned.paths, field)),
+    });
+    let others = workload.definitions.iter().map(|other| Definition {
+        api_version: &workload.api_version,
+        kind: &other.kind,
+        plural: &other.plural,
+        cluster_scoped: other.cluster_scoped,
+        replicas: REPLICAS,
+    });
+    std::iter::once(own).chain(owned).chain(others).collect()
+}
+
+/// Where a kind has this field.
+fn own_path<'a>(paths: &'a BTreeMap<String, Option<String>>, field: &'static str) -> &'a str {
+    paths.get(field).and_then(Option::as_deref).unwrap_or(field)
+}
+
+async fn is_served(client: &kube::Client, definition: &Definition<'_>) -> Result<bool, kube::Error> {
+    let path = format!("/apis/{}/{}?limit=1", definition.api_version, definition.plural);
     let request = Request::get(path).body(Vec::new()).map_err(kube::Error::HttpError)?;
     match client.request::<Value>(request).await {
         Ok(_) => Ok(true),
@@ -285,8 +329,10 @@ async fn is_served(
     }
 }
 
-fn manifest(group: &str, version: &str, definition: &CustomResource) -> Value {
-    let CustomResource { kind, plural, cluster_scoped } = definition;
+fn manifest(definition: &Definition<'_>) -> Value {
+    let Definition { api_version, kind, plural, cluster_scoped, replicas } = definition;
+    let (group, version) = split_group(api_version);
+    let [desired, actual] = replicas.map(|pointer| pointer.replace('/', "."));
     let scope = if *cluster_scoped { "Cluster" } else { "Namespaced" };
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -303,7 +349,7 @@ fn manifest(group: &str, version: &str, definition: &CustomResource) -> Value {
                 "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
                 "subresources": {
                     "status": {},
-                    "scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"},
+                    "scale": {"specReplicasPath": desired, "statusReplicasPath": actual},
                 },
             }],
         },
@@ -384,6 +430,37 @@ mod tests {
         assert_eq!(rollouts.get("web").await.unwrap().data["spec"]["replicas"], 3);
         let missing = deployments.patch("none", &PatchParams::default(), &negative).await.unwrap_err();
         assert!(matches!(&missing, kube::Error::Api(status) if status.code == 404), "{missing}");
+    }
+
+    /// A Deployment whose bounds are in an annotation is completed by dry runs beside itself.
+    #[tokio::test(start_paused = true)]
+    async fn deployment_is_stored_with_bounds_in_an_annotation() {
+        let server = ApiServer::builder().controllers(ControllerMode::Off).build();
+        let at = "/metadata/annotations/example.com~1strategy#";
+        let description = json!({"apiVersion": "apps/v1", "kind": "Deployment", "plural": "deployments",
+            "paths": {"/spec/strategy/type": null, "/spec/strategy/rollingUpdate/maxSurge": format!("{at}/surge"),
+                "/spec/strategy/rollingUpdate/maxUnavailable": format!("{at}/unavailable")},
+            "manifest": {"spec": {"paused": true, "strategy": {"type": "Recreate"}}}});
+        let fork = Workload::from_json(description).unwrap();
+        define(&server.client(), &fork).await.unwrap();
+        let of = |client| Api::<k8s_openapi::api::apps::v1::Deployment>::namespaced(client, "default");
+        let (stored, seen) = (of(server.client()), of(client(server.client(), Arc::new(fork))));
+        let object: k8s_openapi::api::apps::v1::Deployment =
+            serde_json::from_value(serde_json::to_value(deployment("web")).unwrap()).unwrap();
+        seen.create(&PostParams::default(), &object).await.unwrap();
+        let surge = json!({"spec": {"replicas": 4, "strategy": {"rollingUpdate": {"maxSurge": 2}}}});
+        seen.patch("web", &PatchParams::default(), &Patch::Strategic(surge)).await.unwrap();
+        let spec = stored.get("web").await.unwrap();
+        let strategy = spec.metadata.annotations.unwrap()["example.com/strategy"].clone();
+        assert_eq!(strategy, "{\"surge\":2,\"unavailable\":0}");
+        let (spec, strategy) = (spec.spec.clone().unwrap(), spec.spec.unwrap().strategy.unwrap());
+        assert_eq!((spec.replicas, spec.paused, strategy.type_.as_deref()), (Some(4), Some(true), Some("Recreate")));
+        let listed = serde_json::to_value(seen.list(&Default::default()).await.unwrap()).unwrap();
+        assert_eq!(
+            listed["items"][0]["spec"]["strategy"]["rollingUpdate"],
+            json!({"maxSurge": 2, "maxUnavailable": 0})
+        );
+        assert_eq!(stored.list(&Default::default()).await.unwrap().items.len(), 1);
     }
 
     #[tokio::test(start_paused = true)]

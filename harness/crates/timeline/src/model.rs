@@ -263,11 +263,26 @@ impl Timeline {
     }
 }
 
+impl Decision {
+    /// Whether it is about a ReplicaSet, which is called `rs1` or `web/rs1`.
+    #[must_use]
+    pub fn is_of_replica_set(&self) -> bool {
+        let name = self.object.rsplit('/').next().unwrap_or_default();
+        let is_number = |number: &str| !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit());
+        name.strip_prefix("rs").is_some_and(is_number)
+    }
+}
+
 impl State {
     /// Whether this is a ReplicaSet, whose size has a desired and an actual part.
     #[must_use]
     pub fn is_replica_set(&self) -> bool {
         self.size.contains('/')
+    }
+
+    /// Whether this is a ReplicaSet that neither wants nor has pods.
+    pub(super) fn is_empty_set(&self) -> bool {
+        self.size == "0/0"
     }
 
     /// Whether it can be shown without sanitizing.
@@ -306,6 +321,13 @@ impl StepId {
 }
 
 impl KeyValue {
+    /// Whether this is a condition: only their keys begin with a capital, as in
+    /// `Available=True(MinimumReplicasAvailable)`.
+    #[must_use]
+    pub fn is_condition(&self) -> bool {
+        self.key.starts_with(|first: char| first.is_ascii_uppercase())
+    }
+
     fn sanitize(&mut self) {
         sanitize_line(&mut self.key);
         sanitize_line(&mut self.value);

@@ -12,7 +12,12 @@ const FOREIGN: &str =
     "decisions were made here, but not by the subject: another controller of the kind runs on this cluster";
 
 /// Why an impossible step is not yet proved to be the fault of the subject.
-const UNPROVED: &str = "no run of upstream shows that the step is possible; bless the case, or compare with upstream";
+pub(super) const UNPROVED: &str =
+    "no run of upstream shows that the step is possible; bless the case, or compare with upstream";
+
+/// Why an impossible step says nothing about a subject that does not claim to scale ReplicaSets.
+pub(super) const UNCLAIMED_SIZES: &str =
+    "the controller does not claim `replicasets.sizes`, so the step may need pods that it need not make";
 
 /// Why a step that did not settle is not yet proved to be the fault of the subject, if the server
 /// refuses what the subject writes.
@@ -46,14 +51,14 @@ pub(super) struct LocatedTrouble {
 
 impl RunEvidence {
     /// Reads a recording; the subject did not do the work of the `unearned` steps. If a step could
-    /// not be performed, the subject is at fault if `possible` returns true; otherwise the case may
-    /// be. The same holds if a step did not settle because the server refuses what the subject
-    /// writes and `settles` returns false; unless the subject did not serve the probe either, which
-    /// a server never refuses.
+    /// not be performed, the subject is at fault unless `possible` says why the case may be. The
+    /// case may also be at fault if a step did not settle because the server refuses what the
+    /// subject writes and `settles` returns false; unless the subject did not serve the probe
+    /// either, which a server never refuses.
     pub(super) fn of(
         recording: &Recording,
         unearned: &[StepId],
-        possible: impl Fn(StepId) -> bool,
+        possible: impl Fn(StepId) -> Result<(), &'static str>,
         settles: impl Fn(StepId) -> bool,
     ) -> Self {
         let mut evidence = Self::default();
@@ -134,11 +139,10 @@ impl RunEvidence {
         self.troubles.push(LocatedTrouble { step, line, label, trouble, unsettled });
     }
 
-    fn impossible(&mut self, now: &CurrentStep, why: &str, possible: bool) {
-        let (blame, why) = if possible {
-            (Blame::Subject, format!("the step is impossible: {why}"))
-        } else {
-            (Blame::Environment, format!("the step is impossible: {why}; {UNPROVED}"))
+    fn impossible(&mut self, now: &CurrentStep, why: &str, possible: Result<(), &str>) {
+        let (blame, why) = match possible {
+            Ok(()) => (Blame::Subject, format!("the step is impossible: {why}")),
+            Err(doubt) => (Blame::Environment, format!("the step is impossible: {why}; {doubt}")),
         };
         self.add(now, Trouble::new(blame, why), false);
     }

@@ -18,9 +18,10 @@ use lockstep_timeline::{
     Attribution, ExpectationCheck, GoldenOutcomes, NormalizedNames, RecordedOrder, RunMetrics, StepId, Timeline,
     TimelineBuilder, replay, subject_wrote,
 };
+use lockstep_workload::Claim;
 
 use super::compare::{BothIdle, Difference, TimelineComparison, TimelineLocation, compare, compare_live};
-use super::evidence::{LocatedTrouble, RunEvidence};
+use super::evidence::{LocatedTrouble, RunEvidence, UNCLAIMED_SIZES, UNPROVED};
 use super::judgement::{ComparisonBasis, FindingKind, Judgement, NearestOutcome, VerdictFinding};
 use super::overrun::with_overrun;
 
@@ -51,6 +52,11 @@ impl<'a> RecordingAnalysis<'a> {
         let (timeline, orders) = timeline.finish_with_orders();
         let (unearned, unexpected) = (credit.unattributed_steps(), expected.into_mismatches());
         Self { recording, timeline, orders, unattributed: unearned, wrong_pods: unexpected, rules }
+    }
+
+    /// Whether the subject claims this. A Deployment's controller claims everything.
+    fn claims(&self, claim: Claim) -> bool {
+        self.recording.header.workload.as_deref().is_none_or(|workload| workload.has_claimed(claim))
     }
 }
 
@@ -102,7 +108,12 @@ fn judge_against_golden(case: &Arc<Case>, account: &RecordingAnalysis<'_>, golde
     let by_rules = case.expectation == Expectation::Rules;
     // A golden timeline comes from completed runs; in a case without upstream, the rules imply that
     // the steps are possible.
-    let possible = |step| golden.map_or(by_rules, |golden| golden.step(step).is_some());
+    let possible = |step| match golden {
+        _ if !account.claims(Claim::Sizes) => Err(UNCLAIMED_SIZES),
+        Some(golden) if golden.step(step).is_some() => Ok(()),
+        None if by_rules => Ok(()),
+        _ => Err(UNPROVED),
+    };
     let settles = |step| golden.is_some_and(|golden| golden.step(step).is_some_and(|step| !step.checkpoint.is_empty()));
     let evidence = RunEvidence::of(account.recording, &account.unattributed, possible, settles);
     let mut findings = troubles(&evidence);
@@ -121,7 +132,10 @@ fn judge_against_golden(case: &Arc<Case>, account: &RecordingAnalysis<'_>, golde
             {
                 blessing = ComparisonBasis::Changed(found.label_mismatch);
             } else {
-                findings.extend(divergences(&found, &evidence));
+                // Without sizes, what should follow a step that was not performed is compared before it.
+                if account.claims(Claim::Sizes) || evidence.environment_trouble().is_none() {
+                    findings.extend(divergences(&found, &evidence));
+                }
                 comparison = Some(found);
             }
         }
@@ -129,8 +143,7 @@ fn judge_against_golden(case: &Arc<Case>, account: &RecordingAnalysis<'_>, golde
     let exceptions = if matches!(blessing, ComparisonBasis::Changed(_)) { None } else { golden };
     findings.extend(breaches(&account.timeline, exceptions, &evidence));
     if !golden.is_some_and(is_overlay) {
-        findings.extend(unexpected(account, &evidence));
-        findings.extend(rules(account, &evidence));
+        findings.extend(expectations(account, &evidence));
     }
     finish(case, account, PendingJudgement { blessing, findings, comparison })
 }
@@ -191,11 +204,15 @@ fn judge_against_run<'a>(
 ) -> Judgement {
     use_older_wording(case, &mut account, &mut expected);
     let (recording, other) = (account.recording, expected.recording);
-    let others = RunEvidence::of(other, &expected.unattributed, |_| false, |_| false);
+    let others = RunEvidence::of(other, &expected.unattributed, |_| Err(UNPROVED), |_| false);
     let evidence = RunEvidence::of(
         recording,
         &account.unattributed,
-        |step| others.got_through(step),
+        |step| match others.got_through(step) {
+            _ if !account.claims(Claim::Sizes) => Err(UNCLAIMED_SIZES),
+            true => Ok(()),
+            false => Err(UNPROVED),
+        },
         |step| others.got_through(step),
     );
     let mut findings = troubles(&evidence);
@@ -222,8 +239,7 @@ fn judge_against_run<'a>(
         findings.push(finding(environment, FindingKind::OtherRun(environment.trouble.why.clone())));
     }
     findings.extend(breaches(&account.timeline, Some(&expected.timeline), &evidence));
-    findings.extend(unexpected(&account, &evidence));
-    findings.extend(rules(&account, &evidence));
+    findings.extend(expectations(&account, &evidence));
     finish(
         case,
         &account,
@@ -356,6 +372,14 @@ fn breaches(timeline: &Timeline, blessed: Option<&Timeline>, evidence: &RunEvide
         }));
     }
     findings
+}
+
+/// Where the case's own expectations do not hold, as far as the controller claims to meet them.
+fn expectations(account: &RecordingAnalysis<'_>, evidence: &RunEvidence) -> Vec<VerdictFinding> {
+    let claims = |claim| account.claims(claim);
+    let pods = claims(Claim::ExpectedPods).then(|| unexpected(account, evidence));
+    let rules = claims(Claim::Rules).then(|| rules(account, evidence));
+    pods.into_iter().chain(rules).flatten().collect()
 }
 
 /// The steps that contradict the case's own expectation of its named pods, whatever is blessed.

@@ -12,17 +12,23 @@
 //! its own connection, and sees only the workload.
 //!
 //! * `table` is the file that describes a workload, and the built-in descriptions.
+//! * `owned` is the kind in place of ReplicaSets, where there is one.
 //! * `view` translates a JSON object in either direction, and applies a patch to a Deployment
 //!   outside of a server.
-//! * `claims` says what is waited for and judged.
+//! * `vocabulary` has the words of `claims`, and `claims` says what is waited for and judged.
 //!
 //! The description of a workload itself lists what it does not have, and what of its timelines
-//! cannot be compared (`lacks`, `paths`, `uncompared`). Nothing is excluded for any other reason.
+//! cannot be compared (`lacks`, `paths`, `claims`). Nothing is excluded for any other reason.
 
 mod claims;
+mod owned;
+mod paths;
 pub mod table;
 pub(crate) mod view;
+pub mod vocabulary;
 
-pub use claims::Claims;
-pub use table::{ComparisonExclusions, Workload};
+pub use claims::{Claim, ClaimedShare, Claims, ReportedCounts};
+pub use owned::OwnedKind;
+pub use paths::split_group;
+pub use table::Workload;
 pub use view::patch_deployment;

@@ -8,6 +8,9 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::owned::{self, OwnedKind};
+use super::paths::{check_group_version, check_path, lacks_field, split_group};
+
 /// The prefix of the Deployment controller's annotations.
 pub(super) const ANNOTATIONS: &str = "deployment.kubernetes.io/";
 /// The label with the hash of a Deployment's template.
@@ -43,42 +46,12 @@ const FIELDS: [&str; 23] = [
     "/status/collisionCount",
     "/status/conditions",
 ];
-/// Objects whose own fields can be mapped, too.
-const OPEN_FIELDS: [&str; 2] = ["/spec/selector/", "/spec/template/"];
-/// The fields that every case needs.
-const REQUIRED_FIELDS: [&str; 4] = ["/spec", "/spec/replicas", "/spec/selector", "/spec/template"];
-
-/// The words of a workload's own line at a checkpoint, each with the Deployment's field.
-pub(super) const STATUS: [(&str, &str); 11] = [
-    ("replicas", "/status/replicas"),
-    ("updated", "/status/updatedReplicas"),
-    ("ready", "/status/readyReplicas"),
-    ("available", "/status/availableReplicas"),
-    ("unavailable", "/status/unavailableReplicas"),
-    ("terminating", "/status/terminatingReplicas"),
-    ("generation", "/status/observedGeneration"),
-    ("collisionCount", "/status/collisionCount"),
-    ("revision", "/metadata/annotations"),
-    ("paused", "/spec/paused"),
-    ("deleting", "/metadata/deletionTimestamp"),
-];
-/// The invariants, each with the Deployment's field that it concerns, if there is one.
-pub(super) const INVARIANTS: [(&str, Option<&str>); 7] = [
-    ("surge", Some("/spec/strategy/rollingUpdate/maxSurge")),
-    ("availability", Some("/spec/strategy/rollingUpdate/maxUnavailable")),
-    ("one-template", None),
-    ("revision", None),
-    ("ownership", None),
-    ("paused", Some("/spec/paused")),
-    ("silence", None),
-];
+/// How a path to an annotation begins.
+const ANNOTATION_PATH: &str = "/metadata/annotations/";
 
 /// The path of the bounds of a rolling update, and their names.
 pub(super) const ROLLING: &str = "/spec/strategy/rollingUpdate/";
 const BOUNDS: [&str; 2] = ["maxSurge", "maxUnavailable"];
-
-/// Why a description with `owns` is refused.
-const OWNS: &str = "`owns`: a workload's controller owns ReplicaSets; other owned kinds cannot be described";
 
 /// The built-in descriptions, by name.
 const BUILTIN: [(&str, &str); 1] = [("argo-rollouts", include_str!("argo-rollouts.yaml"))];
@@ -116,42 +89,21 @@ pub struct Workload {
     /// The label with the hash of its template; `pod-template-hash` for a Deployment.
     #[serde(default = "hash_label")]
     pub hash_label: String,
+    /// The kind that it owns in place of ReplicaSets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owns: Option<OwnedKind>,
     /// Labels of cases that it cannot run: such cases are skipped.
     #[serde(default)]
     pub lacks: Vec<String>,
-    /// What is excluded from its timelines, and from the golden ones that they are compared with.
+    /// What its controller promises; everything if it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claims: Option<Vec<String>>,
+    /// What its controller does not promise, of what it would claim without this.
     #[serde(default)]
-    pub uncompared: ComparisonExclusions,
+    pub unclaimed: Vec<String>,
     /// Other custom resources that its controller requires.
     #[serde(default)]
     pub definitions: Vec<CustomResource>,
-}
-
-/// What is not compared for a workload.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct ComparisonExclusions {
-    /// The fields of decisions, and of ReplicaSets at checkpoints, with these keys.
-    #[serde(default)]
-    pub details: Vec<String>,
-    /// The fields of the workload's own status at checkpoints, with these keys.
-    #[serde(default)]
-    pub status: Vec<String>,
-    /// The conditions of the workload itself.
-    #[serde(default)]
-    pub conditions: bool,
-    /// Whether a ReplicaSet gets its size at its creation, or right after it.
-    #[serde(default)]
-    pub creation: bool,
-    /// The order and number of writes within a step.
-    #[serde(default)]
-    pub order: bool,
-    /// Its Events.
-    #[serde(default)]
-    pub events: bool,
-    /// The invariants with these names.
-    #[serde(default)]
-    pub invariants: Vec<String>,
 }
 
 /// A custom resource of the workload's group and version.
@@ -216,15 +168,7 @@ impl FromStr for Workload {
         let unknown = |error: std::io::Error| WorkloadError::Unknown { name: name.to_owned(), why: error.to_string() };
         let text = carried.map_or_else(|| std::fs::read_to_string(name).map_err(unknown), Ok)?;
         let malformed = |why: String| WorkloadError::Malformed { path: name.into(), why };
-        let read = |text: &str| {
-            let description: Value = serde_yaml::from_str(text).map_err(|error| error.to_string())?;
-            if description.get("owns").is_some() {
-                return Err(OWNS.to_owned());
-            }
-            // Parsed from the text again, so that a mistake has its line.
-            serde_yaml::from_str::<Self>(text).map_err(|error| error.to_string())
-        };
-        let mut workload = read(&text).map_err(malformed)?;
+        let mut workload: Self = serde_yaml::from_str(&text).map_err(|error| malformed(error.to_string()))?;
         workload.check().map_err(malformed)?;
         name.clone_into(&mut workload.name);
         Ok(workload)
@@ -248,9 +192,6 @@ impl Workload {
     /// # Errors
     /// What is wrong with the description.
     pub fn from_json(description: Value) -> Result<Self, String> {
-        if description.get("owns").is_some() {
-            return Err(OWNS.to_owned());
-        }
         let mut workload: Self = serde_json::from_value(description).map_err(|error| error.to_string())?;
         workload.check()?;
         workload.kind.clone_into(&mut workload.name);
@@ -264,11 +205,7 @@ impl Workload {
 
     /// Whether the workload has no counterpart of this field of a Deployment.
     pub(super) fn lacks_field(&self, field: &str) -> bool {
-        let leads_nowhere = |(path, own): (&String, &Option<String>)| {
-            own.is_none()
-                && field.strip_prefix(path.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        self.paths.iter().any(leads_nowhere)
+        lacks_field(&self.paths, field)
     }
 
     /// Whether this is a Deployment itself, whose controller uses other annotations or lacks
@@ -277,13 +214,19 @@ impl Workload {
         (self.api_version.as_str(), self.kind.as_str()) == (API_VERSION, KIND)
     }
 
+    /// Whether what the server stores is not a Deployment as a case has it.
+    pub(super) fn is_translated(&self) -> bool {
+        !self.is_deployment() || !self.manifest.is_empty() || self.paths.values().any(Option::is_some)
+    }
+
     fn check(&self) -> Result<(), String> {
-        if self.api_version.split('/').filter(|word| !word.is_empty()).count() != 2 {
-            return Err(format!("`{}` is not GROUP/VERSION", self.api_version));
-        }
+        check_group_version(&self.api_version)?;
         if self.api_version == API_VERSION && !self.is_deployment() {
             let kind = &self.kind;
             return Err(format!("`{kind}` of {API_VERSION} owns no ReplicaSets; describe a kind that does"));
+        }
+        if let Some(owned) = &self.owns {
+            owned.check()?;
         }
         if self.is_deployment() && self.plural != PLURAL {
             return Err(format!("the plural of Deployment is `{PLURAL}`, not `{}`", self.plural));
@@ -297,8 +240,7 @@ impl Workload {
         if let Some(number) = self.numbers.iter().find(|number| !number.starts_with('/')) {
             return Err(format!("`numbers`: `{number}` is not a JSON pointer such as /status/observedGeneration"));
         }
-        check_words("uncompared.status", &self.uncompared.status, STATUS.iter().map(|(key, _)| *key))?;
-        check_words("uncompared.invariants", &self.uncompared.invariants, INVARIANTS.iter().map(|(name, _)| *name))
+        self.check_claims()
     }
 
     /// Checks that a bound replaces a field that the workload does not have.
@@ -317,26 +259,40 @@ impl Workload {
 
     /// Checks that a path maps a field of a Deployment to one of the workload.
     fn check_path(&self, path: &str, own: Option<&str>) -> Result<(), String> {
-        if let Some(pointer) = [Some(path), own].into_iter().flatten().find(|pointer| !pointer.starts_with('/')) {
-            return Err(format!("`paths`: `{pointer}` is not a JSON pointer such as /spec/replicas"));
-        }
-        let is_field = FIELDS.contains(&path) || OPEN_FIELDS.iter().any(|open| path.starts_with(open));
-        if !is_field {
-            let fields = FIELDS.join(", ");
-            return Err(format!("`paths`: a Deployment has no field `{path}`; it has {fields}"));
-        }
-        if own.is_none() && (REQUIRED_FIELDS.contains(&path) || OPEN_FIELDS.iter().any(|open| path.starts_with(open))) {
-            return Err(format!("`paths`: `{path}: null`: the cases need this field; say where the workload has it"));
-        }
-        if own.is_some_and(|own| own != path) && self.is_deployment() {
-            return Err(format!("`paths`: a Deployment has `{path}` there and nowhere else"));
+        check_path(("paths", "a Deployment"), &FIELDS, path, own)?;
+        let is_elsewhere = |own: &str| own != path && !own.starts_with(ANNOTATION_PATH);
+        if own.is_some_and(is_elsewhere) && self.is_deployment() {
+            return Err(format!(
+                "`paths`: a Deployment has `{path}` there and nowhere else, unless an annotation has it in its place"
+            ));
         }
         Ok(())
     }
 
-    /// Its group and version.
-    pub fn group_version(&self) -> (&str, &str) {
-        self.api_version.split_once('/').unwrap_or(("", &self.api_version))
+    /// Version and plural of the kind that is stored in place of Deployments or ReplicaSets;
+    /// `None` for a resource that is stored as itself.
+    pub fn stored_as(&self, resource: &str) -> Option<(&str, &str)> {
+        match (resource, &self.owns) {
+            (PLURAL, _) if self.is_translated() => Some((&self.api_version, &self.plural)),
+            (owned::PLURAL, Some(owned)) => Some((&owned.api_version, &owned.plural)),
+            _ => None,
+        }
+    }
+
+    /// What the API calls the resource in the place of `deployments` or `replicasets`; others keep
+    /// their names.
+    pub fn own_resource<'a>(&'a self, resource: &'a str) -> &'a str {
+        self.stored_as(resource).map_or(resource, |(_, plural)| plural)
+    }
+
+    /// The name of Deployments or ReplicaSets for the resource that is in their place.
+    pub fn deployment_resource(&self, group: &str, resource: &str) -> Option<&'static str> {
+        let is = |api_version: &str, plural: &str| split_group(api_version).0 == group && plural == resource;
+        match &self.owns {
+            _ if is(&self.api_version, &self.plural) => Some(PLURAL),
+            Some(owned) if is(&owned.api_version, &owned.plural) => Some(owned::PLURAL),
+            _ => None,
+        }
     }
 }
 
@@ -361,14 +317,19 @@ mod tests {
         };
         assert!(said("apiVersion: v1\nkind: X\nplural: xs\n").contains("`v1` is not GROUP/VERSION"));
         assert!(said("apiVersion: a/v1\nkind: X\nplural: xs\nreplica: y\n").contains("unknown field `replica`"));
-        assert!(said("apiVersion: a/v1\nkind: X\nplural: xs\nowns: {kind: Y}\n").contains("owns ReplicaSets"));
+        let owns = |owned: &str| {
+            let owned = format!("owns: {{apiVersion: a/v1, kind: Y, plural: ys{owned}}}");
+            said(&format!("apiVersion: a/v1\nkind: X\nplural: xs\n{owned}\n"))
+        };
+        assert!(owns(", paths: {/spec/strategy: null}").contains("a ReplicaSet has no field `/spec/strategy`"));
+        assert!(owns(", paths: {/spec/template: null}").contains("the cases need this field"));
+        assert!(owns(", replicas: /spec/size").contains("unknown field `replicas`"));
         let path = |path: &str| said(&format!("apiVersion: a/v1\nkind: X\nplural: xs\npaths: {{{path}}}\n"));
         assert!(path("/spec/maxSurge: /spec/surge").contains("a Deployment has no field `/spec/maxSurge`"));
         assert!(path("/spec/replicas: null").contains("the cases need this field"));
         assert!(path("spec/paused: null").contains("`spec/paused` is not a JSON pointer"));
-        let uncompared = |what: &str| said(&format!("apiVersion: a/v1\nkind: X\nplural: xs\nuncompared: {{{what}}}\n"));
-        assert!(uncompared("status: [observedGeneration]").contains("expected one of replicas, updated"));
-        assert!(uncompared("invariants: [gravity]").contains("unknown `gravity`, expected one of surge,"));
+        let unclaimed = |what: &str| said(&format!("apiVersion: a/v1\nkind: X\nplural: xs\nunclaimed: [{what}]\n"));
+        assert!(unclaimed("gravity").contains("`unclaimed`: unknown `gravity`, expected replicasets, history"));
         let bound = |what: &str| path(&format!("/spec/strategy: null}}\nbounds: {{{what}"));
         assert!(bound("surge: 1").contains("`bounds`: unknown `surge`, expected one of maxSurge, maxUnavailable"));
         assert!(bound("maxSurge: many").contains("neither a number nor a percentage"));

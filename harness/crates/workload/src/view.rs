@@ -8,23 +8,38 @@
 //! A custom resource does not support strategic merge, and its paths differ from a Deployment's, so
 //! the harness reads, patches and replaces.
 
+use std::collections::BTreeMap;
+
 use kube_apimachinery::ApiType;
 use serde_json::{Map, Value};
 
+use super::owned;
 use super::table::{ANNOTATIONS, API_VERSION, HASH_LABEL, KIND, ROLLING, Workload};
 
 impl Workload {
     /// Translates the API server's form to a Deployment's: an object, a list, or a dependent.
     pub fn as_deployment(&self, value: &mut Value) {
+        let list = (value["apiVersion"].clone(), value["kind"].clone());
         if let Some(items) = value.get_mut("items").and_then(Value::as_array_mut) {
-            items.iter_mut().for_each(|item| self.as_deployment(item));
-        }
-        if value["kind"] == self.kind.as_str() && value["apiVersion"] == self.api_version.as_str() {
-            for (theirs, own) in &self.paths {
-                if let Some(moved) = own.as_ref().and_then(|own| remove_at(value, own)) {
-                    insert_at(value, theirs, moved);
+            // The items of a built-in kind do not say their kind.
+            let kind = list.1.as_str().and_then(|kind| kind.strip_suffix("List"));
+            for item in items {
+                if let (Some(kind), Some(fields)) = (kind, item.as_object_mut()) {
+                    fields.entry("apiVersion").or_insert_with(|| list.0.clone());
+                    fields.entry("kind").or_insert_with(|| kind.into());
                 }
+                self.as_deployment(item);
             }
+        }
+        if let Some(owned) = self.owns.as_ref().filter(|owned| is_of(value, [&owned.api_version, &owned.kind])) {
+            move_to_deployment(value, &owned.paths);
+        }
+        if is_of(value, [&self.api_version, &self.kind]) {
+            if self.is_deployment() && self.is_translated() {
+                // What is elsewhere in this Deployment has another meaning in its usual place.
+                self.paths.keys().for_each(|theirs| drop(remove_at(value, theirs)));
+            }
+            move_to_deployment(value, &self.paths);
             for (bound, promised) in &self.bounds {
                 insert_at(value, &format!("{ROLLING}{bound}"), promised.clone());
             }
@@ -36,9 +51,9 @@ impl Workload {
                 }
             }
         }
+        let kinds = self.kinds().map(|(own, theirs)| KindTranslation { from: own, to: theirs });
         let names = NameTranslation {
-            kind: [&self.kind, KIND],
-            api_version: [&self.api_version, API_VERSION],
+            kinds: kinds.collect(),
             label: [&self.hash_label, HASH_LABEL],
             annotations: [&self.annotations, ANNOTATIONS],
         };
@@ -47,32 +62,87 @@ impl Workload {
 
     /// Translates a Deployment, or a dependent of one, to the API server's form.
     pub fn as_workload(&self, value: &mut Value) {
-        let is_deployment = value["kind"] == KIND && value["apiVersion"] == API_VERSION;
+        let is_deployment = is_of(value, [API_VERSION, KIND]);
+        let owned = self.owns.as_ref().filter(|_| is_of(value, [API_VERSION, owned::KIND]));
+        let kinds = self.kinds().map(|(own, theirs)| KindTranslation { from: theirs, to: own });
         let names = NameTranslation {
-            kind: [KIND, &self.kind],
-            api_version: [API_VERSION, &self.api_version],
+            kinds: kinds.collect(),
             label: [HASH_LABEL, &self.hash_label],
             annotations: [ANNOTATIONS, &self.annotations],
         };
         names.translate(value);
-        if !is_deployment {
-            return;
+        if let Some(owned) = owned {
+            let moved = take_from_deployment(value, &owned.paths);
+            moved.into_iter().for_each(|(own, moved)| put(value, own, moved));
         }
-        for (theirs, own) in &self.paths {
-            if let (Some(moved), Some(own)) = (remove_at(value, theirs), own) {
-                insert_at(value, own, moved);
+        if is_deployment {
+            let moved = take_from_deployment(value, &self.paths);
+            if let Value::Object(fields) = value {
+                add_missing(fields, &self.manifest);
             }
+            moved.into_iter().for_each(|(own, moved)| put(value, own, moved));
         }
-        if let Value::Object(fields) = value {
-            add_missing(fields, &self.manifest);
+    }
+
+    /// The version and the kind of the workload and of what it owns, each with those of the API.
+    fn kinds(&self) -> impl Iterator<Item = ([&str; 2], [&'static str; 2])> {
+        let owned = self.owns.iter().map(|owned| ([&*owned.api_version, &*owned.kind], [API_VERSION, owned::KIND]));
+        std::iter::once(([&*self.api_version, &*self.kind], [API_VERSION, KIND])).chain(owned)
+    }
+}
+
+/// Whether a value is an object of this version and kind, or refers to one.
+fn is_of(value: &Value, [api_version, kind]: [&str; 2]) -> bool {
+    value["kind"] == kind && value["apiVersion"] == api_version
+}
+
+/// Moves fields from where another kind has them.
+fn move_to_deployment(value: &mut Value, paths: &BTreeMap<String, Option<String>>) {
+    for (theirs, own) in paths {
+        if let Some(moved) = own.as_ref().and_then(|own| take(value, own)) {
+            insert_at(value, theirs, moved);
         }
     }
 }
 
-/// Pairs of names: to be replaced, and the replacement.
+/// Removes the fields that another kind has elsewhere, or does not have; returns where it has them.
+fn take_from_deployment<'a>(value: &mut Value, paths: &'a BTreeMap<String, Option<String>>) -> Vec<(&'a str, Value)> {
+    let taken = paths.iter().filter_map(|(theirs, own)| Some((own.as_deref(), remove_at(value, theirs)?)));
+    taken.filter_map(|(own, moved)| Some((own?, moved))).collect()
+}
+
+/// Removes what a path of a description leads to: a pointer, or a pointer to JSON text and one into
+/// it, `/metadata/annotations/x#/maxSurge`.
+fn take(value: &mut Value, path: &str) -> Option<Value> {
+    let Some((pointer, inner)) = path.split_once('#') else { return remove_at(value, path) };
+    let mut document = serde_json::from_str(value.pointer(pointer)?.as_str()?).ok()?;
+    let taken = remove_at(&mut document, inner)?;
+    match document.as_object().is_some_and(Map::is_empty) {
+        true => drop(remove_at(value, pointer)),
+        false => insert_at(value, pointer, document.to_string().into()),
+    }
+    Some(taken)
+}
+
+/// Sets what a path of a description leads to.
+fn put(value: &mut Value, path: &str, moved: Value) {
+    let Some((pointer, inner)) = path.split_once('#') else { return insert_at(value, path, moved) };
+    let text = value.pointer(pointer).and_then(Value::as_str);
+    let mut document =
+        text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_else(|| Value::Object(Map::new()));
+    insert_at(&mut document, inner, moved);
+    insert_at(value, pointer, document.to_string().into());
+}
+
+/// A version and a kind to be replaced, and the replacement.
+struct KindTranslation<'a> {
+    from: [&'a str; 2],
+    to: [&'a str; 2],
+}
+
+/// Names to be replaced, and the replacements.
 struct NameTranslation<'a> {
-    kind: [&'a str; 2],
-    api_version: [&'a str; 2],
+    kinds: Vec<KindTranslation<'a>>,
     label: [&'a str; 2],
     annotations: [&'a str; 2],
 }
@@ -81,13 +151,11 @@ impl NameTranslation<'_> {
     fn translate(&self, value: &mut Value) {
         match value {
             Value::Array(items) => items.iter_mut().for_each(|item| self.translate(item)),
-            Value::Object(fields) => {
-                if fields.get("kind").is_some_and(|kind| *kind == self.kind[0])
-                    && fields.get("apiVersion").is_some_and(|version| *version == self.api_version[0])
-                {
-                    fields.insert("kind".to_owned(), self.kind[1].into());
-                    fields.insert("apiVersion".to_owned(), self.api_version[1].into());
+            Value::Object(_) => {
+                if let Some(KindTranslation { to, .. }) = self.kinds.iter().find(|kind| is_of(value, kind.from)) {
+                    [value["apiVersion"], value["kind"]] = to.map(Value::from);
                 }
+                let Value::Object(fields) = value else { return };
                 // An operation of a JSON patch.
                 if fields.contains_key("op")
                     && let Some(Value::String(path)) = fields.get_mut("path")
@@ -113,8 +181,7 @@ impl NameTranslation<'_> {
 
     fn path(&self, path: &str) -> String {
         let word = |word: &str| {
-            let key = word.replace("~1", "/").replace("~0", "~");
-            self.key(&key).map_or_else(|| word.to_owned(), |key| key.replace('~', "~0").replace('/', "~1"))
+            self.key(&unescaped(word)).map_or_else(|| word.to_owned(), |key| key.replace('~', "~0").replace('/', "~1"))
         };
         path.split('/').map(word).collect::<Vec<_>>().join("/")
     }
@@ -124,7 +191,7 @@ impl NameTranslation<'_> {
 fn remove_at(value: &mut Value, pointer: &str) -> Option<Value> {
     let (above, last) = pointer.rsplit_once('/')?;
     let fields = value.pointer_mut(above)?.as_object_mut()?;
-    let taken = fields.remove(last)?;
+    let taken = fields.remove(&unescaped(last))?;
     if fields.is_empty() && !above.is_empty() {
         remove_at(value, above);
     }
@@ -136,9 +203,14 @@ fn insert_at(value: &mut Value, pointer: &str, inserted: Value) {
     let mut at = value;
     for word in pointer.split('/').skip(1) {
         let Value::Object(fields) = at else { return };
-        at = fields.entry(word).or_insert_with(|| Value::Object(Map::new()));
+        at = fields.entry(unescaped(word)).or_insert_with(|| Value::Object(Map::new()));
     }
     *at = inserted;
+}
+
+/// A word of a JSON pointer as a key.
+fn unescaped(word: &str) -> String {
+    word.replace("~1", "/").replace("~0", "~")
 }
 
 /// Adds missing fields.
@@ -154,15 +226,16 @@ fn add_missing(fields: &mut Map<String, Value>, more: &Map<String, Value>) {
     }
 }
 
-/// Applies a patch of this content type to a Deployment.
+/// Applies a patch of this content type to a Deployment or ReplicaSet.
 ///
 /// # Errors
 /// The patch does not match the object.
 pub fn patch_deployment(object: &mut Value, content_type: &str, patch: &Value) -> Result<(), String> {
     match content_type {
         "application/strategic-merge-patch+json" => {
-            let of_deployment = ApiType::of("apps/v1", "Deployment").expect("the server has Deployments");
-            *object = of_deployment.merge(object, patch)?;
+            let kind = if object["kind"] == owned::KIND { owned::KIND } else { KIND };
+            let of_kind = ApiType::of(API_VERSION, kind).expect("the server has Deployments and ReplicaSets");
+            *object = of_kind.merge(object, patch)?;
             Ok(())
         }
         "application/merge-patch+json" => {
@@ -231,6 +304,60 @@ mod tests {
         assert_eq!(value["spec"]["strategy"]["rollingUpdate"], json!({"maxSurge": 1, "maxUnavailable": "50%"}));
         fleet.as_workload(&mut value);
         assert_eq!(value, written);
+    }
+
+    #[test]
+    fn bounds_and_pause_are_read_from_json_text_in_an_annotation() {
+        let at = "/metadata/annotations/example.com~1strategy#";
+        let description = json!({"apiVersion": "apps/v1", "kind": "Deployment", "plural": "deployments",
+            "paths": {"/spec/paused": format!("{at}/paused"), "/spec/strategy/type": null,
+                "/spec/strategy/rollingUpdate/maxSurge": format!("{at}/rollingUpdate/maxSurge")},
+            "manifest": {"metadata": {"annotations": {"example.com/strategy": "{}"}},
+                "spec": {"paused": true, "strategy": {"type": "Recreate"}}}});
+        let fork = Workload::from_json(description).unwrap();
+        let of = |annotations: Value, spec: Value| json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"annotations": annotations}, "spec": spec});
+        let text = "{\"paused\":false,\"rollingUpdate\":{\"maxSurge\":1},\"style\":\"x\"}";
+        let stored =
+            of(json!({"example.com/strategy": text}), json!({"paused": true, "strategy": {"type": "Recreate"}}));
+        let mut value = stored.clone();
+        fork.as_deployment(&mut value);
+        let read = of(
+            json!({"example.com/strategy": "{\"style\":\"x\"}"}),
+            json!({"paused": false, "strategy": {"rollingUpdate": {"maxSurge": 1}}}),
+        );
+        assert_eq!(value, read);
+        fork.as_workload(&mut value);
+        assert_eq!(value["spec"], stored["spec"]);
+        let rewritten = value["metadata"]["annotations"]["example.com/strategy"].as_str().unwrap();
+        assert_eq!(serde_json::from_str::<Value>(rewritten).unwrap(), serde_json::from_str::<Value>(text).unwrap());
+        let mut list = json!({"apiVersion": "apps/v1", "kind": "DeploymentList", "items": [{"metadata": stored["metadata"], "spec": stored["spec"]}]});
+        fork.as_deployment(&mut list);
+        assert_eq!(list["items"][0]["spec"], read["spec"]);
+    }
+
+    #[test]
+    fn owned_kind_is_read_as_replica_set_and_written_as_itself() {
+        let description = json!({"apiVersion": "example.com/v1", "kind": "Fleet", "plural": "fleets",
+            "owns": {"apiVersion": "example.com/v2", "kind": "Squad", "plural": "squads",
+                "paths": {"/spec/replicas": "/spec/size", "/status/replicas": "/status/count"}}});
+        let fleet = Workload::from_json(description).unwrap();
+        let owned = |kind: &str, fleet: &str, spec: Value, status: Value| {
+            let owner = json!([{"apiVersion": fleet.split(' ').next(), "kind": fleet.split(' ').nth(1)}]);
+            let version = if kind == "Squad" { "example.com/v2" } else { "apps/v1" };
+            json!({"apiVersion": version, "kind": kind, "metadata": {"ownerReferences": owner}, "spec": spec,
+                "status": status})
+        };
+        let squad = owned("Squad", "example.com/v1 Fleet", json!({"size": 3, "template": {}}), json!({"count": 2}));
+        let set =
+            owned("ReplicaSet", "apps/v1 Deployment", json!({"replicas": 3, "template": {}}), json!({"replicas": 2}));
+        let mut value = squad.clone();
+        fleet.as_deployment(&mut value);
+        assert_eq!(value, set);
+        fleet.as_workload(&mut value);
+        assert_eq!(value, squad);
+        let mut pod = json!({"kind": "Pod", "metadata": {"ownerReferences": [{"apiVersion": "example.com/v2", "kind": "Squad"}]}});
+        fleet.as_deployment(&mut pod);
+        assert_eq!(pod["metadata"]["ownerReferences"], json!([{"apiVersion": "apps/v1", "kind": "ReplicaSet"}]));
     }
 
     #[rstest]

@@ -121,9 +121,8 @@ impl Driver {
         })
     }
 
-    /// The current state of an object on the server, if it exists.
-    pub(crate) async fn read_object(&self, resource: &str, name: &str) -> Option<Value> {
-        let kind = if resource == "deployments" { "Deployment" } else { "ReplicaSet" };
+    /// The current state of a Deployment or ReplicaSet on the server, if it exists.
+    pub(crate) async fn read_object(&self, kind: &str, name: &str) -> Option<Value> {
         let found = self.api("apps/v1", kind).get_opt(name).await.ok()??;
         serde_json::to_value(found).ok()
     }

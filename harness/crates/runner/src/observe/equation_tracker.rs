@@ -129,7 +129,7 @@ impl EquationTracker {
                 self.set_result(
                     Equation::ReplicaSetStatus,
                     name,
-                    object.and_then(|it| equations::replica_set(it, pods)),
+                    object.and_then(|it| equations::replica_set(it, pods, view.claims.owned)),
                 );
                 self.set_result(Equation::ReplicaSetSize, name, object.and_then(equations::size));
             }

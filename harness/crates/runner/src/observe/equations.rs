@@ -13,7 +13,7 @@
 
 use lockstep_case::model::Terminations;
 use lockstep_support::pointer::JsonPointer;
-use lockstep_workload::Claims;
+use lockstep_workload::{Claims, ReportedCounts};
 use serde_json::Value;
 
 use super::CachedObject;
@@ -34,20 +34,20 @@ pub(super) fn node(pod: &CachedObject, terminations: Terminations, unbound: bool
     kubelet_lags(pod)
 }
 
-/// A ReplicaSet's status must count its pods.
-pub(super) fn replica_set(rs: &CachedObject, pods: &OwnerCounts) -> Option<String> {
-    let generation = rs.int("/metadata/generation");
-    differs(rs, "replicaset", "observedGeneration", generation)
-        .or_else(|| differs(rs, "replicaset", "replicas", count(pods.alive)))
-        .or_else(|| differs(rs, "replicaset", "readyReplicas", count(pods.ready)))
-        .or_else(|| {
-            let at_once = rs.int("/spec/minReadySeconds") == 0;
-            at_once.then(|| differs(rs, "replicaset", "availableReplicas", count(pods.ready))).flatten()
-        })
-        .or_else(|| {
-            let reported = rs.value.at("/status/terminatingReplicas").is_some();
-            reported.then(|| differs(rs, "replicaset", "terminatingReplicas", count(pods.terminating))).flatten()
-        })
+/// A ReplicaSet's status must count its pods, as far as its kind reports them.
+pub(super) fn replica_set(rs: &CachedObject, pods: &OwnerCounts, claims: ReportedCounts) -> Option<String> {
+    let at_once = rs.int("/spec/minReadySeconds") == 0;
+    let expected = [
+        (claims.generation, "observedGeneration", rs.int("/metadata/generation")),
+        (claims.replicas, "replicas", count(pods.alive)),
+        (claims.ready, "readyReplicas", count(pods.ready)),
+        (claims.available && at_once, "availableReplicas", count(pods.ready)),
+    ];
+    let mut claimed = expected.into_iter().filter(|(is_claimed, ..)| *is_claimed);
+    claimed.find_map(|(_, counter, number)| differs(rs, "replicaset", counter, number)).or_else(|| {
+        let reported = rs.value.at("/status/terminatingReplicas").is_some();
+        reported.then(|| differs(rs, "replicaset", "terminatingReplicas", count(pods.terminating))).flatten()
+    })
 }
 
 /// The same for a ReplicaSet and an iterator of the pods that it controls.
@@ -59,7 +59,7 @@ pub fn replica_set_status(rs: &CachedObject, pods: impl Iterator<Item = CachedOb
         counted.ready += usize::from(pod.alive() && pod.ready());
         counted.terminating += usize::from(pod.deleting() && !is_at_its_end);
     }
-    replica_set(rs, &counted)
+    replica_set(rs, &counted, Claims::default().owned)
 }
 
 /// Whether a pod has the labels that a ReplicaSet selects. A terminating pod that no longer has
@@ -134,11 +134,16 @@ pub fn deployment<'a>(
         return None;
     }
     let sum = |counter: &str| sets.clone().map(|rs| rs.int(&format!("/status/{counter}"))).sum::<i64>();
-    let counters =
-        [(claims.replicas, "replicas"), (claims.ready, "readyReplicas"), (claims.available, "availableReplicas")];
+    let Claims { status, owned, .. } = claims;
+    // What its ReplicaSets do not report cannot be summed up.
+    let counters = [
+        (status.replicas && owned.replicas, "replicas"),
+        (status.ready && owned.ready, "readyReplicas"),
+        (status.available && owned.available, "availableReplicas"),
+    ];
     let claimed = || counters.into_iter().filter(|(is_claimed, _)| *is_claimed).map(|(_, counter)| counter);
     let generation = deployment.int("/metadata/generation");
-    let unobserved = claims.generation.then(|| differs(deployment, "deployment", "observedGeneration", generation));
+    let unobserved = status.generation.then(|| differs(deployment, "deployment", "observedGeneration", generation));
     unobserved
         .flatten()
         .or_else(|| claimed().find_map(|counter| differs(deployment, "deployment", counter, sum(counter))))

@@ -8,7 +8,8 @@
 //! silence sufficed in every one of some four hundred measured runs; one did not.
 //!
 //! A subject that reports no ready pods is probed by sizes instead: the Deployment's replicas
-//! change, and so does the size of its ReplicaSet, which the subject restores.
+//! change, and so does the size of its ReplicaSet, which the subject restores. One that does not
+//! claim sizes either is probed by a new Deployment, which gets a ReplicaSet.
 //!
 //! The test environment's pulse, in which no subject takes part, runs beside it: if a flip does not
 //! arrive while the pulse beats, the controller of the leg at which it stopped is to blame.
@@ -16,6 +17,7 @@
 //! Before a subject runs, the same Deployment and a ReplicaSet without an owner prove that no other
 //! instance of the subject's controllers runs.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -34,6 +36,8 @@ use super::{CachedObject, ObserveError, WatchCache, WatchedKind};
 
 const REPLICAS: &str = "/spec/replicas";
 const DEPLOYMENT: &str = "probe";
+/// How the names of further Deployments begin.
+const ANOTHER: &str = "another-";
 /// The ReplicaSet that must stay without pods while no subject runs.
 const BARE: &str = "bare";
 
@@ -48,6 +52,8 @@ pub(crate) struct Probe {
     /// Event.
     offered_at: OnceLock<Instant>,
     response_times: ResponseTimes,
+    /// How many new Deployments it has had.
+    created: AtomicU32,
     /// The probe's namespace.
     pub namespace: String,
 }
@@ -102,7 +108,8 @@ impl Probe {
         let pulse = Pulse::new(client, cache, namespace, under_test);
         let (client, cache, namespace) = (client.clone(), Arc::clone(cache), namespace.to_owned());
         let (under_test, offered_at, response_times) = (under_test.clone(), OnceLock::new(), ResponseTimes::default());
-        let probe = Self { client, cache, under_test, claims, pulse, offered_at, response_times, namespace };
+        let created = AtomicU32::default();
+        let probe = Self { client, cache, under_test, claims, pulse, offered_at, response_times, created, namespace };
         let made = make_namespace(&probe.client, &probe.namespace, Some(installation())).await;
         made.map_err(|e| ObserveError::Probe(Box::new(e)))?;
         probe.create(WatchedKind::Deployment, DEPLOYMENT).await?;
@@ -146,8 +153,11 @@ impl Probe {
 
     /// Whether the subject acts on the probe's Deployment.
     pub(crate) fn is_taken_up(&self) -> bool {
-        let is_counted = |deployment: CachedObject| !self.claims.replicas || deployment.int("/status/replicas") == 1;
-        self.pod().is_some() && self.deployment().is_some_and(is_counted)
+        let is_counted =
+            |deployment: CachedObject| !self.claims.status.replicas || deployment.int("/status/replicas") == 1;
+        // Without a promise about sizes, its ReplicaSet may be empty.
+        let has_pod = if self.claims.sizes { self.pod().is_some() } else { self.replica_set().is_some() };
+        has_pod && self.deployment().is_some_and(is_counted)
     }
 
     /// Wait until the subject acts on the probe's Deployment; false if it did not within the
@@ -160,8 +170,10 @@ impl Probe {
     /// Flip the pod's readiness and see how far the change gets; no further than the test
     /// environment once the subject has ended.
     pub(crate) async fn flip(&self, budget: Duration, exited: &(dyn Fn() -> bool + Sync)) -> Reach {
-        if !self.claims.ready {
-            return self.resize(budget, exited).await;
+        match self.claims {
+            Claims { status, sizes: true, .. } if !status.ready => return self.resize(budget, exited).await,
+            Claims { sizes: false, .. } => return self.create_another(budget, exited).await,
+            _ => {}
         }
         self.cache.until(budget, || exited() || self.pod().is_some() && self.deployment().is_some()).await;
         let (Some(pod), Some(deployment)) = (self.pod(), self.deployment()) else {
@@ -175,7 +187,8 @@ impl Probe {
         }
         let wanted = i64::from(ready);
         let travelled = |object: Option<CachedObject>| object.is_some_and(|o| o.int(READY) == wanted);
-        let arrived = || travelled(self.replica_set()) && travelled(self.deployment());
+        let counted = || !self.claims.owned.ready || travelled(self.replica_set());
+        let arrived = || counted() && travelled(self.deployment());
         if self.cache.until(budget, || exited() || arrived()).await && arrived() {
             self.response_times.record(since.elapsed());
             Reach::Subject
@@ -222,6 +235,25 @@ impl Probe {
         }
     }
 
+    /// Create another Deployment, for a subject that does not claim sizes: it gets a ReplicaSet. So
+    /// the subject has received what was sent before, for Deployments.
+    async fn create_another(&self, budget: Duration, exited: &(dyn Fn() -> bool + Sync)) -> Reach {
+        let since = clock::instant();
+        let name = format!("{ANOTHER}{}", self.created.fetch_add(1, Ordering::Relaxed));
+        if self.create(WatchedKind::Deployment, &name).await.is_err() {
+            return self.reach_of_environment(Duration::from_secs(5)).await;
+        }
+        let has_set = || self.replica_set_of(&name).is_some();
+        let arrived = self.cache.until(budget, || exited() || has_set()).await && has_set();
+        if !arrived {
+            return self.reach_of_environment(Duration::from_secs(5)).await;
+        }
+        self.response_times.record(since.elapsed());
+        let api = api(&self.client, &self.namespace, WatchedKind::Deployment);
+        api.delete(&name, &DeleteParams::background()).await.ok();
+        Reach::Subject
+    }
+
     /// The silence that fits the subject, by how fast it has answered so far.
     pub(super) fn silence(&self) -> Duration {
         self.response_times.silence()
@@ -230,7 +262,12 @@ impl Probe {
     /// What is wrong with the probe when a flip did not arrive although the test environment
     /// answers, and who is to blame.
     pub(crate) fn discrepancy(&self) -> Trouble {
-        if !self.claims.ready
+        if !self.claims.sizes {
+            let created = self.created.load(Ordering::Relaxed).saturating_sub(1);
+            let why = format!("deployment/{ANOTHER}{created}, in a namespace of its own, has no ReplicaSet");
+            return Trouble::new(self.blame_of(Controller::Deployment), why);
+        }
+        if !self.claims.status.ready
             && let (Some(deployment), Some(set)) = (self.deployment(), self.replica_set())
         {
             let (wanted, found) = (deployment.int(REPLICAS), set.int(REPLICAS));
@@ -358,7 +395,12 @@ impl Probe {
     }
 
     fn replica_set(&self) -> Option<CachedObject> {
-        let uid = self.deployment()?.text("/metadata/uid").to_owned();
+        self.replica_set_of(DEPLOYMENT)
+    }
+
+    fn replica_set_of(&self, deployment: &str) -> Option<CachedObject> {
+        let deployment = self.cache.get(WatchedKind::Deployment, &self.namespace, deployment)?;
+        let uid = deployment.text("/metadata/uid").to_owned();
         self.cache.list(WatchedKind::ReplicaSet, &self.namespace).into_iter().find(|rs| rs.owner() == Some(&uid))
     }
 
@@ -438,7 +480,8 @@ mod tests {
         let pulse = Pulse::new(&client, &cache, "probe", &under_test);
         let (offered_at, response_times, namespace) = (OnceLock::new(), ResponseTimes::default(), "probe".to_owned());
         let claims = Claims::default();
-        let probe = Probe { client, cache, under_test, claims, pulse, offered_at, response_times, namespace };
+        let created = AtomicU32::default();
+        let probe = Probe { client, cache, under_test, claims, pulse, offered_at, response_times, created, namespace };
         probe.offered_at.get_or_init(clock::instant);
         probe
     }
