@@ -15,7 +15,7 @@ const CARGO_CONFIG: &str = ".cargo/config.toml";
 
 /// The flags that the rerun command of one play leaves out, because they do not affect it or are
 /// added otherwise.
-pub(super) const OMITTED_FROM_RERUN: [&str; 15] = [
+pub(super) const OMITTED_FROM_RERUN: [&str; 16] = [
     // These select the plays; the rerun command names the case, the subject and the seed.
     "filter",
     "rerun_failed",
@@ -33,6 +33,7 @@ pub(super) const OMITTED_FROM_RERUN: [&str; 15] = [
     "html",
     "junit",
     "evidence",
+    "score",
 ];
 
 /// The command line of this process.
@@ -170,9 +171,9 @@ mod tests {
 
     #[rstest]
     #[case("run", &OMITTED_FROM_RERUN)]
-    #[case("compare", &["filter", "rerun_failed", "timelines", "recordings", "html", "junit", "evidence", "jobs"])]
+    #[case("compare", &["filter", "rerun_failed", "timelines", "recordings", "html", "junit", "evidence", "score", "jobs"])]
     #[case("faults", &faults::OMITTED_FROM_FAULT_RERUN)]
-    #[case("judge", &["output", "html", "junit", "evidence"])]
+    #[case("judge", &["output", "html", "junit", "evidence", "score"])]
     fn rerun_repeats_every_relevant_flag(#[case] name: &str, #[case] without: &[&str]) {
         let cli = Cli::definition();
         let command = cli.find_subcommand(name).unwrap();

@@ -41,7 +41,7 @@ pub(super) struct Sharding {
 }
 
 /// The flags that select the shard or the reports, and do not affect the result of a play.
-const OMITTED_FROM_HEADER: [&str; 12] = [
+const OMITTED_FROM_HEADER: [&str; 13] = [
     "shard",
     "results",
     "jobs",
@@ -52,6 +52,7 @@ const OMITTED_FROM_HEADER: [&str; 12] = [
     "html",
     "junit",
     "evidence",
+    "score",
     "out",
     "filter",
 ];

@@ -177,7 +177,7 @@ const fn option(name: &'static str, reason: &'static str) -> OptionEntry {
 }
 
 /// Every option, in alphabetical order, with the reason for it.
-pub const OPTIONS: [OptionEntry; 77] = [
+pub const OPTIONS: [OptionEntry; 78] = [
     option("accept-unguarded-pods", "a cluster of one's own whose API server cannot keep pods of cases off its nodes"),
     option("against", "without upstream's programs, a search compares with another controller, or with none"),
     option("anonymise", "a recording of production is given to others"),
@@ -239,6 +239,7 @@ pub const OPTIONS: [OptionEntry; 77] = [
     option("rerun-failed", "after a fix, only what failed"),
     option("results", "the machines of a campaign each write a part"),
     option("search", "how many random programs it takes to find each mutant"),
+    option("score", "a page about another controller has the table of its claims"),
     option("seeds", "other names, delays and faults; a failure is repeated by its seed"),
     option("settle", "clusters differ in how long a status may lag"),
     option("shard", "a campaign is shared by machines"),

@@ -34,6 +34,7 @@ pub mod page;
 mod paint;
 mod play_summary;
 mod rows;
+mod score;
 mod side_by_side;
 mod summary;
 mod table;
@@ -49,6 +50,7 @@ pub use handover::{
 pub use json::{identity, json, json_of_play};
 pub use play_summary::{PlaySummary, PlayTally};
 pub use rows::bless_diff;
+pub use score::{score, score_json, score_markdown};
 pub use side_by_side::{TitledTimeline, side_by_side};
 pub use summary::{common_causes, list_not_conformant, summary};
 pub use table::{table, totals};

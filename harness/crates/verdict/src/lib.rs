@@ -18,6 +18,8 @@
 //! * `judge` reads a recording once and combines all of these; `fault_outcome` compares a run with
 //!   a fault or a handover with runs without, by the `run_end` of each.
 //!
+//! `score` counts judgements by what a controller claims.
+//!
 //! [`golden`] finds the timelines beside a case, [`faults`] the points of a recording at which a
 //! fault can be injected, and [`series`] sizes and bounds over time.
 
@@ -31,6 +33,7 @@ mod judgement;
 mod outcomes;
 mod overrun;
 mod run_end;
+mod score;
 pub mod series;
 mod version_change;
 
@@ -40,6 +43,7 @@ pub use judge::{judge, judge_live, judge_replay};
 pub use judgement::{ComparisonBasis, FindingKind, Judgement, NearestOutcome, VerdictFinding};
 pub use lockstep_support::outcome::Verdict;
 pub use outcomes::{agree, first_differing_step, outcomes};
+pub use score::{AreaScore, Score};
 pub use version_change::{
     Behavior, DifferenceKind, FirstDifference, OutcomeSpread, PlayResult, StopPoint, VersionChange, compare_versions,
 };

@@ -4,6 +4,7 @@
 //!   subjects on standard error.
 //! * `results` prints on standard output; `github` prints annotations there and writes the summary
 //!   of a job.
+//! * `score` adds what a controller with a description claims, by area.
 //! * `files` writes the files that the user asks for; `failed_cases` remembers failed cases for the
 //!   next run. [`ShardResults`] writes the input of `lockstep merge`.
 //! * `collector` keeps the judged plays until the end of the run.
@@ -14,6 +15,7 @@ mod files;
 mod github;
 mod progress;
 mod results;
+mod score;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,6 +28,7 @@ use lockstep_runner::run::{RunEvent, Subscriber, Subscribers};
 pub(super) use progress::{NotesReporter, ProgressReporter};
 pub(super) use results::{FaultsReporter, HumanStyle};
 use results::{HumanReporter, JsonReporter};
+use score::ScoreReporter;
 
 use super::out::note;
 use super::sharding::ShardResults;
@@ -47,6 +50,9 @@ pub(super) struct ReportArgs {
     /// repeats it.
     #[arg(long, value_name = "FOLDER")]
     evidence: Option<PathBuf>,
+    /// With --workload: write the table of what is claimed, as Markdown.
+    #[arg(long, hide_short_help = true, value_name = "FILE")]
+    score: Option<PathBuf>,
 }
 
 impl ReportArgs {
@@ -54,6 +60,7 @@ impl ReportArgs {
     pub(super) fn check(&self) -> Result<(), CliError> {
         output_paths::check_file("--html", self.html.as_deref())?;
         output_paths::check_file("--junit", self.junit.as_deref())?;
+        output_paths::check_file("--score", self.score.as_deref())?;
         output_paths::check_folder("--evidence", self.evidence.as_deref())?;
         match (&self.html, &self.junit) {
             (Some(page), Some(xml)) if page == xml => {
@@ -123,10 +130,12 @@ pub(super) fn reporters(
     let collected = Arc::new(Collector::new(keeps_good, reports.html.is_some()));
     let mut all: Vec<Arc<dyn Subscriber>> =
         vec![collected.clone(), Arc::new(ProgressReporter::Counting), Arc::new(NotesReporter)];
+    let json = matches!(results, ResultFormat::Json);
     match results {
         ResultFormat::Human(style) => all.push(Arc::new(HumanReporter::new(style, Arc::clone(&collected)))),
         ResultFormat::Json => all.push(Arc::new(JsonReporter)),
     }
+    all.push(Arc::new(ScoreReporter::new(json, reports.score.clone())));
     if let Some(shard) = shard {
         all.push(Arc::new(shard));
     }

@@ -1,0 +1,89 @@
+//! The score of a controller with a description, as text, JSON and Markdown.
+
+use std::fmt::Write;
+
+use lockstep_support::sanitize::sanitize_line;
+use lockstep_verdict::{AreaScore, Score};
+use lockstep_workload::ClaimedShare;
+use serde_json::{Value, json};
+
+use super::table::pad;
+
+/// The score as a table, with the cases that are not conformant below.
+#[must_use]
+pub fn score(score: &Score) -> String {
+    let rows: Vec<[String; 4]> = score.rows.iter().map(cells).collect();
+    let heads = ["area", "conformant", "not", "claimed"].map(ToOwned::to_owned);
+    let all = || std::iter::once(&heads).chain(&rows);
+    let width = |column: usize| all().map(|row| row[column].chars().count()).max().unwrap_or_default();
+    let mut text = format!("what a {} claims:\n", printable(&score.kind));
+    for row in all() {
+        let line =
+            format!("  {}  {}  {}  {}", pad(&row[0], width(0)), pad(&row[1], width(1)), pad(&row[2], width(2)), row[3]);
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    text
+}
+
+/// The same in Markdown, with the cases.
+#[must_use]
+pub fn score_markdown(score: &Score) -> String {
+    let mut text = "| area | claimed | conformant | not conformant |\n| --- | --- | --: | --- |\n".to_owned();
+    for row in &score.rows {
+        let [area, conformant, _, claimed] = cells(row);
+        let broken: Vec<String> = row.broken.iter().map(|case| format!("`{}`", printable(case))).collect();
+        let broken = match broken.len() {
+            0 => String::new(),
+            number => format!("{number}: {}", broken.join(", ")),
+        };
+        let _ = writeln!(text, "| `{area}` | {claimed} | {conformant} | {broken} |");
+    }
+    let _ = writeln!(text, "\n{}", describe_count(score));
+    text
+}
+
+/// The same as one JSON object.
+#[must_use]
+pub fn score_json(score: &Score) -> Value {
+    let row = |row: &AreaScore| {
+        let (claimed, words) = match &row.claimed {
+            ClaimedShare::Everything => ("all", None),
+            ClaimedShare::AllBut(words) => ("allBut", Some(words)),
+            ClaimedShare::Only(words) => ("only", Some(words)),
+            ClaimedShare::Nothing => ("none", None),
+        };
+        json!({"area": row.area, "claimed": claimed, "words": words, "conformant": row.conformant, "broken": row.broken})
+    };
+    let rows: Vec<Value> = score.rows.iter().map(row).collect();
+    json!({"score": {"kind": score.kind, "verdicts": score.verdicts, "inconclusive": score.inconclusive, "areas": rows}})
+}
+
+fn cells(row: &AreaScore) -> [String; 4] {
+    let number = |cases: usize| match row.claimed {
+        ClaimedShare::Nothing => "-".to_owned(),
+        _ => cases.to_string(),
+    };
+    let claimed = match &row.claimed {
+        ClaimedShare::Everything => "all".to_owned(),
+        ClaimedShare::AllBut(words) => format!("all but {}", words.join(", ")),
+        ClaimedShare::Only(words) => format!("only {}", words.join(", ")),
+        ClaimedShare::Nothing => "not claimed".to_owned(),
+    };
+    [row.area.to_owned(), number(row.conformant.len()), number(row.broken.len()), claimed]
+}
+
+/// How many cases there were.
+fn describe_count(score: &Score) -> String {
+    let Score { verdicts, inconclusive, .. } = score;
+    match inconclusive {
+        0 => format!("{verdicts} cases were judged."),
+        _ => format!("{verdicts} cases were judged, {inconclusive} more were inconclusive."),
+    }
+}
+
+fn printable(text: &str) -> String {
+    let mut text = text.to_owned();
+    sanitize_line(&mut text);
+    text
+}

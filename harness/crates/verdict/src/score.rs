@@ -1,0 +1,245 @@
+//! The score of a controller with a description: by area of its claims, how many cases are
+//! conformant and which are not.
+//!
+//! A case that is not conformant counts once, in the area of its first finding: what follows from
+//! it is not counted. A conformant case counts in each area that it is about.
+
+use std::collections::BTreeSet;
+
+use lockstep_case::filter::labels;
+use lockstep_support::outcome::Verdict;
+use lockstep_timeline::{Decision, DecisionAction, KeyValue, State, Timeline, TimelineEvents, TimelineLine};
+use lockstep_workload::vocabulary::{Sign, area_of, areas, is_needed_by};
+use lockstep_workload::{ClaimedShare, Workload};
+
+use super::compare::Difference;
+use super::judgement::{FindingKind, Judgement, VerdictFinding};
+
+/// The score so far.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Score {
+    /// The described kind.
+    pub kind: String,
+    /// A row for each area.
+    pub rows: Vec<AreaScore>,
+    /// How many cases were conformant or not.
+    pub verdicts: usize,
+    /// How many cases were inconclusive.
+    pub inconclusive: usize,
+}
+
+/// The score in one area.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AreaScore {
+    /// Its name.
+    pub area: &'static str,
+    /// What is claimed of it.
+    pub claimed: ClaimedShare,
+    /// The conformant cases that are about it.
+    pub conformant: BTreeSet<String>,
+    /// The cases whose first finding is in it.
+    pub broken: BTreeSet<String>,
+}
+
+const REPLICA_SETS: &str = "replicasets";
+const STATUS: &str = "status";
+const EVENTS: &str = "events";
+
+impl Score {
+    /// The score of a workload of which no case was judged yet.
+    #[must_use]
+    pub fn new(workload: &Workload) -> Self {
+        let row = |area| AreaScore {
+            area,
+            claimed: workload.claimed_of(area),
+            conformant: BTreeSet::new(),
+            broken: BTreeSet::new(),
+        };
+        Self { kind: workload.kind.clone(), rows: areas().map(row).collect(), verdicts: 0, inconclusive: 0 }
+    }
+
+    /// Adds a judgement.
+    pub fn add(&mut self, judgement: &Judgement) {
+        match (judgement.verdict, judgement.decisive()) {
+            (Verdict::Conformant, _) => {
+                let labels = labels(&judgement.definition);
+                let shown = shown_areas(&judgement.timeline);
+                for row in &mut self.rows {
+                    let is_about = shown.contains(row.area)
+                        || [REPLICA_SETS, "bounds", "invariants"].contains(&row.area)
+                        || row.area == "rules" && !judgement.definition.rules.is_empty()
+                        || is_needed_by(row.area, judgement.definition.area())
+                        || labels.iter().any(|label| is_needed_by(row.area, label));
+                    if is_about && row.claimed != ClaimedShare::Nothing {
+                        row.conformant.insert(judgement.case.clone());
+                    }
+                }
+                self.verdicts += 1;
+            }
+            (Verdict::NonConformant, Some(finding)) => {
+                let area = area_of_finding(finding);
+                if let Some(row) = self.rows.iter_mut().find(|row| row.area == area) {
+                    row.broken.insert(judgement.case.clone());
+                }
+                self.verdicts += 1;
+            }
+            _ => self.inconclusive += 1,
+        }
+    }
+}
+
+/// The areas of which a timeline shows something.
+fn shown_areas(timeline: &Timeline) -> BTreeSet<&'static str> {
+    let mut shown = BTreeSet::new();
+    for step in &timeline.steps {
+        for decision in &step.decisions {
+            shown.extend((decision.action == DecisionAction::Deleted).then_some("history"));
+            shown.extend(decision.details.iter().map(|field| area_of_detail(decision, field)));
+        }
+        for state in &step.checkpoint {
+            shown.extend(state.fields.iter().map(|field| area_of_field(state, field)));
+            shown.extend((!state.is_replica_set() && state.size != "-").then_some(STATUS));
+        }
+    }
+    if matches!(&timeline.events, TimelineEvents::All(all) if !all.is_empty()) {
+        shown.insert(EVENTS);
+    }
+    shown
+}
+
+fn area_of_detail(decision: &Decision, field: &KeyValue) -> &'static str {
+    area_of(if decision.is_of_replica_set() { Sign::Set(&field.key) } else { Sign::Own(&field.key) })
+}
+
+fn area_of_field(state: &State, field: &KeyValue) -> &'static str {
+    area_of(match (state.is_replica_set(), field.is_condition()) {
+        (true, _) => Sign::Set(&field.key),
+        (false, true) => Sign::Condition(&field.key),
+        (false, false) => Sign::Own(&field.key),
+    })
+}
+
+fn area_of_finding(finding: &VerdictFinding) -> &'static str {
+    match &finding.kind {
+        FindingKind::Breach(breach) => area_of(Sign::Invariant(breach.invariant.name())),
+        FindingKind::Divergence(difference) => area_of_difference(difference),
+        FindingKind::Unexpected(_) | FindingKind::Rule(_) => "rules",
+        FindingKind::Unsettled(trouble) | FindingKind::Trouble(trouble) => match trouble.why.as_str() {
+            why if why.contains("published no Event") => EVENTS,
+            why if why.contains("has status.") => STATUS,
+            _ => REPLICA_SETS,
+        },
+        FindingKind::OtherRun(_) | FindingKind::BothIdle => REPLICA_SETS,
+    }
+}
+
+/// The area of the first line that differs, by the first word that does.
+fn area_of_difference(difference: &Difference) -> &'static str {
+    match (difference.expected_line(), difference.actual_line()) {
+        (Some(TimelineLine::Decision(one)), Some(TimelineLine::Decision(two)))
+            if (&one.object, one.action) == (&two.object, two.action) =>
+        {
+            differing(&one.details, &two.details).map_or(REPLICA_SETS, |field| area_of_detail(one, field))
+        }
+        (Some(TimelineLine::State(one)), Some(TimelineLine::State(two))) if one.object == two.object => {
+            match differing(&one.fields, &two.fields) {
+                _ if one.size != two.size && one.is_replica_set() => REPLICA_SETS,
+                _ if one.size != two.size => STATUS,
+                field => field.map_or(REPLICA_SETS, |field| area_of_field(one, field)),
+            }
+        }
+        // A line that one side has alone: what it is about.
+        (one, two) => match two.filter(|_| difference.is_inserted()).or(one).or(two) {
+            Some(TimelineLine::Decision(decision)) => area_of_decision(decision),
+            Some(TimelineLine::Event(_) | TimelineLine::Heading(_)) => EVENTS,
+            _ => REPLICA_SETS,
+        },
+    }
+}
+
+fn area_of_decision(decision: &Decision) -> &'static str {
+    match decision.action {
+        DecisionAction::Deleted => "history",
+        DecisionAction::Annotated | DecisionAction::Changed => {
+            decision.details.first().map_or(REPLICA_SETS, |field| area_of_detail(decision, field))
+        }
+        _ => REPLICA_SETS,
+    }
+}
+
+/// The first field that only one side has, or that has two values.
+fn differing<'a>(one: &'a [KeyValue], two: &'a [KeyValue]) -> Option<&'a KeyValue> {
+    one.iter().find(|field| !two.contains(field)).or_else(|| two.iter().find(|field| !one.contains(field)))
+}
+
+#[cfg(test)]
+mod tests {
+    use lockstep_recording::testing::{RecordingBuilder, deployment, owned_set, ready, revision, scaled, with_patch};
+    use lockstep_recording::{Blame, Recording};
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::testing::judge;
+
+    fn workload(more: &Value) -> Workload {
+        let mut description = json!({"apiVersion": "apps/v1", "kind": "Deployment", "plural": "deployments"});
+        description.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        Workload::from_json(description).unwrap()
+    }
+
+    /// A rollout whose ReplicaSet is scaled to this size.
+    fn scaled_to(size: i32, workload: &Workload) -> RecordingBuilder {
+        let web = with_patch(&deployment("web", 10, "app:1"), &revision(1));
+        let set = with_patch(&owned_set(&web, "1", "app:1", 10), &json!({"status": ready(10)}));
+        let builder = RecordingBuilder::rolled_out(10).user_step(1, "scale 12").driver_write(&scaled(&web, 12));
+        builder.with_workload(workload).subject_write(&scaled(&set, size))
+    }
+
+    /// The rows in which something was counted: area, conformant, not.
+    fn rows(score: &Score) -> Vec<(&str, usize, usize)> {
+        let counted = score.rows.iter().filter(|row| row.conformant.len() + row.broken.len() > 0);
+        counted.map(|row| (row.area, row.conformant.len(), row.broken.len())).collect()
+    }
+
+    fn scored(recording: &Recording, workload: &Workload) -> Score {
+        let golden = Timeline::from_recording(&scaled_to(12, workload).settled().end());
+        let mut score = Score::new(workload);
+        score.add(&judge(recording, Some(&golden)));
+        score
+    }
+
+    #[test]
+    fn conformant_case_counts_in_each_area_that_it_shows() {
+        let workload = workload(&json!({"unclaimed": ["events", "pause", "annotations"]}));
+        let score = scored(&scaled_to(12, &workload).settled().end(), &workload);
+        let areas: Vec<&str> = rows(&score).into_iter().map(|(area, ..)| area).collect();
+        assert_eq!(areas, ["replicasets", "revisions", "status", "conditions", "bounds", "invariants"]);
+        assert_eq!((score.verdicts, score.inconclusive), (1, 0));
+    }
+
+    #[test]
+    fn case_that_is_not_conformant_counts_once() {
+        let workload = workload(&json!({}));
+        assert_eq!(rows(&scored(&scaled_to(13, &workload).settled().end(), &workload)), [("replicasets", 0, 1)]);
+        let unsettled = |why: &str| scaled_to(12, &workload).unsettled(Blame::Subject, why).end();
+        let stale = unsettled("settled in the wrong state: deployment/web has status.replicas 10, and 12 is right");
+        assert_eq!(rows(&scored(&stale, &workload)), [("status", 0, 1)]);
+        let silent = scaled_to(12, &workload).settled().trouble(Blame::Subject, "published no Event about x").aborted();
+        assert_eq!(rows(&scored(&silent, &workload)), [("events", 0, 1)]);
+        let broken = scaled_to(12, &workload).unsettled(Blame::Environment, "etcd").end();
+        let score = scored(&broken, &workload);
+        assert_eq!((rows(&score), score.verdicts, score.inconclusive), (vec![], 0, 1));
+    }
+
+    #[test]
+    fn sizes_that_are_not_claimed_are_not_judged() {
+        let workload = workload(&json!({"claims": ["replicasets.creation"]}));
+        let score = scored(&scaled_to(20, &workload).settled().end(), &workload);
+        assert_eq!(rows(&score), [("replicasets", 1, 0)]);
+        let impossible = scaled_to(12, &workload).settled().node_step(2, 1, "ready 1").impossible("no pod").aborted();
+        let golden =
+            Timeline::from_recording(&scaled_to(12, &workload).settled().node_step(2, 1, "ready 1").settled().end());
+        let judgement = judge(&impossible, Some(&golden));
+        assert_eq!(judgement.verdict, Verdict::Inconclusive, "{:?}", judgement.findings);
+    }
+}
