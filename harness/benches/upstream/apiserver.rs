@@ -202,7 +202,7 @@ impl Candidate {
         rates.push(rate("apply", requests, &apply)?);
         let mut replicas = 10..;
         for watches in WATCHES {
-            // A patch that changes nothing is no event.
+            // A patch that changes nothing makes no event.
             let patches = replicas.by_ref().take(EVENTS).enumerate();
             let patches = patches.map(|(number, replicas)| patch(&path(number % requests), replicas)).collect();
             let (done, took) = self.runtime.block_on(self.watch(watches, patches))?;
