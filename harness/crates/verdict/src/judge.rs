@@ -132,7 +132,8 @@ fn judge_against_golden(case: &Arc<Case>, account: &RecordingAnalysis<'_>, golde
             {
                 blessing = ComparisonBasis::Changed(found.label_mismatch);
             } else {
-                // Without sizes, what should follow a step that was not performed is compared before it.
+                // Without sizes, a step is compared with the sub-steps that follow it, which
+                // were perhaps not performed.
                 if account.claims(Claim::Sizes) || evidence.environment_trouble().is_none() {
                     findings.extend(divergences(&found, &evidence));
                 }
