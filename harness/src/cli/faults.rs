@@ -179,13 +179,14 @@ impl Sweep<'_> {
         let arguments = self.arguments;
         let without = without_faults(case);
         let has_faults = without != **case;
-        let reference = Arc::new(ReferenceRun::from(player.play(&without).await?));
-        let writes = faults::writes(&reference.recording);
-        let all = if has_faults { Vec::new() } else { faults::points(case, &reference.recording, self.kinds) };
+        let recording = player.play(&without).await?;
+        let reference = Arc::new(ReferenceRun::of(case, &recording));
+        let writes = faults::writes(&recording);
+        let all = if has_faults { Vec::new() } else { faults::points(case, &recording, self.kinds) };
         let of = self.current.insert(CaseFaults {
             item,
             case: case.name.clone(),
-            subject: reference.recording.header.subject.clone(),
+            subject: recording.header.subject.clone(),
             rerun: arguments.rerun_parts(self.typed, spec),
             writes: writes.values().sum(),
             points: if has_faults { 1 } else { all.len() },

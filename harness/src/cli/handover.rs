@@ -8,8 +8,9 @@
 //! A case that declares handovers itself, such as a file that this command wrote, is played with
 //! those only.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt, stream};
@@ -26,9 +27,10 @@ use lockstep_support::sanitize::quote;
 use lockstep_timeline::Timeline;
 use lockstep_verdict::faults::{self, FaultKind, Point};
 use lockstep_verdict::{FaultOutcome, ReferenceRun, handover_outcome};
+use tokio::sync::Semaphore;
 
 use super::cluster_args::default_cluster;
-use super::faults::{inject, judge_apart, with_longer_end, write_case};
+use super::faults::{inject, with_longer_end, write_case};
 use super::out::{self, colour, note, say};
 use super::play_args::PlayArgs;
 use super::progress::Progress;
@@ -112,16 +114,18 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &CommandLine) -> Re
     let environments = arguments.play_args.by_environment(&setup, cases);
     let total = pairs.len() * environments.iter().map(|(_, _, cases)| cases.len()).sum::<usize>();
     Progress::for_process().expect("case", Some(total));
-    let mut all = Vec::new();
+    let (mut all, cache) = (Vec::new(), KnownRuns::default());
     let mut ended = Ok(());
     'pairs: for pair in &pairs {
         for (setup, under_test, cases) in &environments {
             let successor = Successor { spec: pair[1].clone(), profile: arguments.to_profile };
             let setup = Setup { successor: Some(successor), ..setup.clone() };
-            let sweep = HandoverSweep { arguments: &arguments, typed, pair, since };
             let tried =
                 setup.for_each_subject_keeping_programs(under_test, &pair[..1], usize::MAX, async |_, player| {
-                    sweep.try_cases(player, cases, &mut all).await
+                    let plays = Semaphore::new(player.lanes());
+                    let sweep =
+                        HandoverSweep { arguments: &arguments, typed, pair, since, cache: &cache, player, plays };
+                    sweep.try_cases(cases, &mut all).await
                 });
             // After an interruption, the handovers that were tried are still reported.
             ended = tried.await.map(drop);
@@ -170,9 +174,42 @@ impl Arguments {
             return Err(CliError::Usage("--between needs two subjects or more, such as upstream,ours".to_owned()));
         }
         let both = |pair: &[SubjectSpec]| [[pair[0].clone(), pair[1].clone()], [pair[1].clone(), pair[0].clone()]];
-        Ok(all.windows(2).flat_map(both).collect())
+        let mut pairs: Vec<[SubjectSpec; 2]> = Vec::new();
+        for pair in all.windows(2).flat_map(both) {
+            // A list may come back to a controller, to go on from there to another one.
+            if !pairs.contains(&pair) {
+                pairs.push(pair);
+            }
+        }
+        Ok(pairs)
     }
 }
+
+/// Runs with one subject alone, by case, subject and restart profile: several pairs have a subject
+/// in common.
+type KnownRuns = Mutex<BTreeMap<(String, String, Option<RestartProfile>), Arc<Mutex<RunsAlone>>>>;
+
+/// Runs of a case with one subject alone.
+#[derive(Debug, Default)]
+struct RunsAlone {
+    runs: Vec<Arc<ReferenceRun>>,
+    /// The writes of the first of them, and the points at which another subject can take over.
+    writes: u32,
+    points: Vec<Point>,
+}
+
+/// A case, and how it ends with each of the two subjects alone.
+struct HandoverCase {
+    /// With its handovers, if it declares any.
+    case: Arc<Case>,
+    /// Without them.
+    plain: Arc<Case>,
+    /// Those of the first subject, and those of the second.
+    alone: [Arc<Mutex<RunsAlone>>; 2],
+}
+
+/// The plans by which the two subjects play alone.
+const ALONE: [SubjectPlan; 2] = [SubjectPlan::FirstAlone, SubjectPlan::SuccessorAlone];
 
 /// The handovers from one subject to another.
 struct HandoverSweep<'a> {
@@ -180,19 +217,19 @@ struct HandoverSweep<'a> {
     typed: &'a CommandLine,
     pair: &'a [SubjectSpec; 2],
     since: Instant,
+    cache: &'a KnownRuns,
+    player: &'a Executor,
+    /// One permit for each lane of the player.
+    plays: Semaphore,
 }
 
 impl HandoverSweep<'_> {
-    /// Try the handovers of every case, of as many cases at a time as the player has lanes.
-    async fn try_cases(
-        &self,
-        player: &Executor,
-        cases: &[Arc<Case>],
-        all: &mut Vec<CaseHandovers>,
-    ) -> Result<(), CliError> {
+    /// Try the handovers of every case. The points of a case are played at the same time, as are
+    /// those of the next cases, as many as the player has lanes.
+    async fn try_cases(&self, cases: &[Arc<Case>], all: &mut Vec<CaseHandovers>) -> Result<(), CliError> {
         let until_over = stream::iter(cases).take_while(|_| std::future::ready(!self.is_over()));
-        let tried = until_over.map(|case| self.try_case(player, case));
-        let mut tried = std::pin::pin!(tried.buffered(player.lanes()));
+        let tried = until_over.map(|case| self.try_case(case));
+        let mut tried = std::pin::pin!(tried.buffered(self.player.lanes()));
         while let Some(of) = tried.try_next().await? {
             match self.arguments.output {
                 HandoverFormat::Human => say!("{}", report::handovers(&of, WIDTH, colour())),
@@ -205,42 +242,33 @@ impl HandoverSweep<'_> {
         Ok(())
     }
 
-    async fn try_case(&self, player: &Executor, case: &Arc<Case>) -> Result<CaseHandovers, CliError> {
+    async fn try_case(&self, case: &Arc<Case>) -> Result<CaseHandovers, CliError> {
         let longer = with_longer_end(&self.arguments.play_args, case)?;
-        let case = longer.as_ref().unwrap_or(case);
-        let mut alone = RunsAlone::play(player, case).await?;
+        let of_case = self.play_alone(longer.as_ref().unwrap_or(case), self.cache).await?;
         let names = self.pair.each_ref().map(ToString::to_string);
-        let mut of = CaseHandovers {
-            case: case.name.clone(),
-            left_out: alone.trouble(&names),
-            subjects: names,
-            writes: faults::writes(&alone.of_first().recording).values().sum(),
-            points: 0,
-            tried: Vec::new(),
+        let (writes, points) = {
+            let first = lock(&of_case.alone[0]);
+            (first.writes, first.points.clone())
         };
+        let left_out = of_case.trouble(&names);
+        let of =
+            CaseHandovers { case: case.name.clone(), subjects: names, writes, points: 0, left_out, tried: Vec::new() };
         if of.left_out.is_some() {
             return Ok(of);
         }
-        if declares_handovers(case) {
-            of.points = 1;
-            of.tried.push(self.try_declared(player, case, &mut alone).await?);
-            return Ok(of);
+        if declares_handovers(&of_case.case) {
+            return Ok(CaseHandovers { points: 1, tried: vec![self.try_declared(&of_case).await?], ..of });
         }
-        let points = self.points(case, &alone);
-        of.points = points.len();
-        for point in faults::sample(points, &case.name, self.arguments.max_points, self.arguments.play_args.seed()) {
-            if self.is_over() {
-                break;
-            }
-            of.tried.push(self.try_point(player, case, &mut alone, point).await?);
-        }
-        Ok(of)
+        let count = points.len();
+        let points = faults::sample(points, &case.name, self.arguments.max_points, self.arguments.play_args.seed());
+        let until_over = stream::iter(points).take_while(|_| std::future::ready(!self.is_over()));
+        let tried = until_over.map(|point| self.try_point(&of_case, point)).buffered(self.player.lanes());
+        Ok(CaseHandovers { points: count, tried: tried.try_collect().await?, ..of })
     }
 
     /// The points of a case. In its last step there is no next one at which to hand back.
-    fn points(&self, case: &Case, alone: &RunsAlone) -> Vec<Point> {
-        let kinds = FaultKind::handovers(self.arguments.back);
-        let mut points = faults::points(case, &alone.of_first().recording, &kinds);
+    fn points(&self, case: &Case, recording: &Recording) -> Vec<Point> {
+        let mut points = faults::points(case, recording, &FaultKind::handovers(self.arguments.back));
         if self.arguments.back
             && let Some(last) = case.steps.last()
         {
@@ -249,49 +277,103 @@ impl HandoverSweep<'_> {
         points
     }
 
-    async fn try_declared(
+    /// Play a case with each subject alone, unless that is known.
+    async fn play_alone(&self, case: &Arc<Case>, cache: &KnownRuns) -> Result<HandoverCase, CliError> {
+        let alone = [0, 1].map(|which| {
+            let profile = if which == 0 { None } else { self.arguments.to_profile };
+            let key = (case.argument(), self.pair[which].to_string(), profile);
+            Arc::clone(lock(cache).entry(key).or_default())
+        });
+        let of_case = HandoverCase { case: Arc::clone(case), plain: Arc::new(without_handovers(case)), alone };
+        self.play_alone_until(&of_case, 1).await?;
+        Ok(of_case)
+    }
+
+    /// Play a case with each subject alone until there are so many runs of each. All but the first
+    /// have another seed: what a handover leads to may be what a subject does alone at another
+    /// latency.
+    async fn play_alone_until(&self, of: &HandoverCase, count: usize) -> Result<(), CliError> {
+        let play = async |which: usize| {
+            loop {
+                let before = lock(&of.alone[which]).runs.len();
+                if before >= count {
+                    return Ok(());
+                }
+                let later = u64::try_from(before).unwrap_or(u64::MAX);
+                let seed = (later > 0).then(|| self.arguments.play_args.seed().saturating_add(later));
+                let recording = self.play(&of.plain, ALONE[which], seed).await?;
+                let run = Arc::new(ReferenceRun::alone(&of.plain, &recording));
+                let mut alone = lock(&of.alone[which]);
+                if alone.runs.is_empty() {
+                    alone.writes = faults::writes(&recording).values().sum();
+                    alone.points = self.points(&of.plain, &recording);
+                }
+                alone.runs.push(run);
+            }
+        };
+        futures::try_join!(play(0), play(1)).map(drop)
+    }
+
+    async fn hand_over(&self, case: &Case) -> Result<Recording, CliError> {
+        self.play(case, SubjectPlan::HandOver, None).await
+    }
+
+    async fn play(&self, case: &Case, subjects: SubjectPlan, seed: Option<u64>) -> Result<Recording, CliError> {
+        let _permit = self.plays.acquire().await.expect("it is never closed");
+        Ok(self.player.play_with(case, subjects, seed).await?)
+    }
+
+    /// Judge a run of this case with a handover. If it differs, the subjects may leave something to
+    /// chance: then each is played more often alone, up to this number of times.
+    async fn judge(
         &self,
-        player: &Executor,
+        of: &HandoverCase,
         case: &Arc<Case>,
-        alone: &mut RunsAlone,
-    ) -> Result<TriedHandover, CliError> {
-        let played = Arc::new(player.play(case).await?);
-        let outcome = alone.judge(player, case, &played, confirm_plays(player)).await?;
-        let timelines = [alone.of_second(), &*played].map(Timeline::from_recording);
-        let difference =
-            matches!(outcome, FaultOutcome::Failed(_)).then(|| Box::new(HandoverDifference { timelines, file: None }));
+        played: &Recording,
+        most: usize,
+    ) -> Result<FaultOutcome, CliError> {
+        loop {
+            // The second subject ends the case.
+            let [first, second] = of.alone.each_ref().map(|alone| lock(alone).runs.clone());
+            let outcome = handover_outcome(case, [&second, &first], played);
+            let fewest = first.len().min(second.len());
+            if !matches!(outcome, FaultOutcome::Failed(_)) || fewest >= most {
+                return Ok(outcome);
+            }
+            self.play_alone_until(of, fewest + 1).await?;
+        }
+    }
+
+    /// How often each subject is played alone before a difference counts.
+    fn confirm_plays(&self) -> usize {
+        CONFIRM_PLAYS[usize::from(!self.player.sessions().is_empty())]
+    }
+
+    async fn try_declared(&self, of: &HandoverCase) -> Result<TriedHandover, CliError> {
+        let played = self.hand_over(&of.case).await?;
+        let outcome = self.judge(of, &of.case, &played, self.confirm_plays()).await?;
+        let difference = matches!(outcome, FaultOutcome::Failed(_))
+            .then(|| Box::new(HandoverDifference { timelines: of.timelines(&played), file: None }));
         Ok(TriedHandover { place: DECLARED.to_owned(), outcome, difference })
     }
 
-    async fn try_point(
-        &self,
-        player: &Executor,
-        case: &Arc<Case>,
-        alone: &mut RunsAlone,
-        point: Point,
-    ) -> Result<TriedHandover, CliError> {
-        let injected = match inject(case, &point)? {
+    async fn try_point(&self, of: &HandoverCase, point: Point) -> Result<TriedHandover, CliError> {
+        let injected = match inject(&of.case, &point)? {
             Ok(injected) => injected,
             Err(outcome) => return Ok(TriedHandover { place: point.to_string(), outcome, difference: None }),
         };
-        let played = Arc::new(player.play(&injected).await?);
-        let outcome = alone.judge(player, &injected, &played, confirm_plays(player)).await?;
-        tracing::info!(case = case.name, %point, ?outcome, "tried");
+        let played = self.hand_over(&injected).await?;
+        let outcome = self.judge(of, &injected, &played, self.confirm_plays()).await?;
+        tracing::info!(case = of.case.name, %point, ?outcome, "tried");
         let difference = match outcome {
-            FaultOutcome::Failed(_) => Some(Box::new(self.show(player, case, &injected, &point).await?)),
+            FaultOutcome::Failed(_) => Some(Box::new(self.show(&of.case, &injected, &point).await?)),
             _ => None,
         };
         Ok(TriedHandover { place: point.to_string(), outcome, difference })
     }
 
     /// Make a case small whose handover changes something, and write it if the user asks for that.
-    async fn show(
-        &self,
-        player: &Executor,
-        case: &Case,
-        injected: &Arc<Case>,
-        point: &Point,
-    ) -> Result<HandoverDifference, CliError> {
+    async fn show(&self, case: &Case, injected: &Arc<Case>, point: &Point) -> Result<HandoverDifference, CliError> {
         let mut small = Arc::clone(injected);
         // Backwards, so that the steps that are left keep their numbers.
         for step in (0..injected.steps.len()).rev() {
@@ -299,13 +381,12 @@ impl HandoverSweep<'_> {
             // A step may need an earlier one.
             let Ok(smaller) = case::parse(&case.path, &case.name, &text) else { continue };
             let smaller = Arc::new(smaller);
-            if declares_handovers(&smaller) && self.fails(player, &smaller).await? {
+            if declares_handovers(&smaller) && self.fails(&smaller).await? {
                 small = smaller;
             }
         }
-        let alone = RunsAlone::play(player, &small).await?;
-        let played = player.play(&small).await?;
-        let timelines = [alone.of_second(), &played].map(Timeline::from_recording);
+        let alone = self.play_alone(&small, &KnownRuns::default()).await?;
+        let played = self.hand_over(&small).await?;
         let file = match &self.arguments.out {
             Some(folder) => {
                 let file = write_case(&folder.join("handover"), case, point, &small.source)?;
@@ -313,17 +394,17 @@ impl HandoverSweep<'_> {
             }
             None => None,
         };
-        Ok(HandoverDifference { timelines, file })
+        Ok(HandoverDifference { timelines: alone.timelines(&played), file })
     }
 
     /// Whether the handovers that a case declares change something.
-    async fn fails(&self, player: &Executor, case: &Arc<Case>) -> Result<bool, CliError> {
-        let mut alone = RunsAlone::play(player, case).await?;
-        if alone.runs.iter().any(|run| run.trouble().is_some()) {
+    async fn fails(&self, case: &Arc<Case>) -> Result<bool, CliError> {
+        let alone = self.play_alone(case, &KnownRuns::default()).await?;
+        if alone.trouble(&Default::default()).is_some() {
             return Ok(false);
         }
-        let played = Arc::new(player.play(case).await?);
-        let outcome = alone.judge(player, case, &played, CONFIRM_PLAYS[2]).await?;
+        let played = self.hand_over(case).await?;
+        let outcome = self.judge(&alone, case, &played, CONFIRM_PLAYS[2]).await?;
         Ok(matches!(outcome, FaultOutcome::Failed(_)))
     }
 
@@ -340,67 +421,25 @@ impl HandoverSweep<'_> {
     }
 }
 
-/// Runs of a case with each of the two subjects alone, those of the second first.
-struct RunsAlone {
-    case: Arc<Case>,
-    runs: Arc<Vec<ReferenceRun>>,
-}
-
-impl RunsAlone {
-    /// Play the case with each subject alone.
-    async fn play(player: &Executor, case: &Case) -> Result<Self, CliError> {
-        let mut all = Self { case: Arc::new(without_handovers(case)), runs: Arc::default() };
-        all.add(player).await?;
-        Ok(all)
-    }
-
-    async fn add(&mut self, player: &Executor) -> Result<(), CliError> {
-        for plan in [SubjectPlan::SuccessorAlone, SubjectPlan::FirstAlone] {
-            let recording = player.play_with(&self.case, plan).await?;
-            Arc::make_mut(&mut self.runs).push(ReferenceRun::alone(&self.case, recording));
-        }
-        Ok(())
-    }
-
-    fn of_second(&self) -> &Recording {
-        &self.runs[0].recording
-    }
-
-    fn of_first(&self) -> &ReferenceRun {
-        &self.runs[1]
-    }
-
+impl HandoverCase {
     /// Why one of the subjects, of these names, does not get through the case alone.
-    fn trouble(&self, [from, to]: &[String; 2]) -> Option<Trouble> {
-        let of = |name: &str, run: &ReferenceRun| {
-            let trouble = run.trouble()?;
-            Some(Trouble { why: format!("{name} alone: {}", trouble.why), ..trouble })
-        };
-        of(from, &self.runs[1]).or_else(|| of(to, &self.runs[0]))
+    fn trouble(&self, names: &[String; 2]) -> Option<Trouble> {
+        names.iter().zip(&self.alone).find_map(|(name, alone)| {
+            let alone = lock(alone);
+            let trouble = alone.runs.first()?.trouble()?;
+            Some(Trouble { why: format!("{name} alone: {}", trouble.why), ..trouble.clone() })
+        })
     }
 
-    /// Judge a run with a handover. If it differs, the subjects may leave something to chance: then
-    /// each is played more often alone, up to this number of times.
-    async fn judge(
-        &mut self,
-        player: &Executor,
-        case: &Arc<Case>,
-        played: &Arc<Recording>,
-        most: usize,
-    ) -> Result<FaultOutcome, CliError> {
-        loop {
-            let (case, runs, played) = (Arc::clone(case), Arc::clone(&self.runs), Arc::clone(played));
-            let outcome = judge_apart(move || handover_outcome(&case, &runs, &played)).await;
-            if !matches!(outcome, FaultOutcome::Failed(_)) || self.runs.len() >= 2 * most {
-                return Ok(outcome);
-            }
-            self.add(player).await?;
-        }
+    /// The timeline with the second subject alone, and that of this run.
+    fn timelines(&self, played: &Recording) -> [Timeline; 2] {
+        let alone = lock(&self.alone[1]).runs.first().map(|run| run.timeline().clone());
+        [alone.expect("it was played alone first"), Timeline::from_recording(played)]
     }
 }
 
-fn confirm_plays(player: &Executor) -> usize {
-    CONFIRM_PLAYS[usize::from(!player.sessions().is_empty())]
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether a case hands over itself.

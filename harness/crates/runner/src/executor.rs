@@ -129,18 +129,24 @@ impl Executor {
     /// The subject of a simulated cluster cannot be started, or an ended subject cannot be started
     /// again.
     pub async fn play(&self, case: &Case) -> Result<Recording, EnvironmentError> {
-        self.play_with(case, SubjectPlan::default()).await
+        self.play_with(case, SubjectPlan::default(), None).await
     }
 
-    /// Run one case with these of the two subjects.
+    /// Run one case with these of the two subjects, on a simulated cluster with this seed instead
+    /// of its own, if given.
     ///
     /// # Errors
     /// As for [`play`](Self::play).
-    pub async fn play_with(&self, case: &Case, subjects: SubjectPlan) -> Result<Recording, EnvironmentError> {
+    pub async fn play_with(
+        &self,
+        case: &Case,
+        subjects: SubjectPlan,
+        seed: Option<u64>,
+    ) -> Result<Recording, EnvironmentError> {
         let slot = ExecutionSlot { subjects, ..self.acquire_slot(case).await };
-        let recording = slot.play(case, None).await?;
+        let recording = slot.play(case, seed).await?;
         match slot.alone().await {
-            Some(alone) => alone.play(case, None).await,
+            Some(alone) => alone.play(case, seed).await,
             None => Ok(recording),
         }
     }

@@ -24,7 +24,7 @@ pub(super) const UNCLAIMED_SIZES: &str =
 const UNSETTLED: &str = "no run of upstream shows that the step settles; bless the case, or compare with upstream";
 
 /// The trouble in a recording.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct RunEvidence {
     /// The line in the case file and the label of each step.
     marks: BTreeMap<StepId, (usize, String)>,

@@ -14,14 +14,16 @@
 //! After a handover no pod may be replaced, and no template have a hash, as with neither subject
 //! alone. Where the subjects alone end differently, what differs may be as with either.
 
+use std::borrow::Borrow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use lockstep_case::Case;
 use lockstep_recording::controllers::Controller;
 use lockstep_recording::{Blame, Recording, RecordingEntry, Trouble};
+use lockstep_timeline::Timeline;
 
-use super::judge::judge_live;
+use super::judge::{RecordingAnalysis, RunBaseline, judge_by_baseline};
 use super::judgement::FindingKind;
 use super::run_end::{EndComparison, RunEnd};
 
@@ -41,74 +43,111 @@ pub enum FaultOutcome {
     Unknown(String),
 }
 
-/// A run without the fault, or with one of two subjects alone.
+/// A run without the fault, or with one of two subjects alone: what other runs of the case are
+/// compared with, read once for all of them.
 #[derive(Debug, Clone)]
 pub struct ReferenceRun {
-    /// The recording.
-    pub recording: Recording,
+    baseline: RunBaseline,
     end: RunEnd,
     /// The expectations of the case that it does not meet: rules, and pods that should be alive.
     /// They describe the default version of upstream.
     unmet: BTreeSet<String>,
-}
-
-impl From<Recording> for ReferenceRun {
-    fn from(recording: Recording) -> Self {
-        Self { end: RunEnd::of(&recording), recording, unmet: BTreeSet::new() }
-    }
+    trouble: Option<Trouble>,
 }
 
 impl ReferenceRun {
+    /// A run of this case without the fault.
+    #[must_use]
+    pub fn of(case: &Arc<Case>, recording: &Recording) -> Self {
+        Self::from_analysis(case, &RecordingAnalysis::of(case, recording))
+    }
+
     /// A run of this case with one of two subjects alone. What it does not meet of what the case
     /// expects, a run with a handover need not meet either.
     #[must_use]
-    pub fn alone(case: &Arc<Case>, recording: Recording) -> Self {
-        let judgement = judge_live(case, &recording, &recording);
+    pub fn alone(case: &Arc<Case>, recording: &Recording) -> Self {
+        let analysis = RecordingAnalysis::of(case, recording);
+        let reference = Self::from_analysis(case, &analysis);
+        let judgement = judge_by_baseline(case, &analysis, &reference.baseline);
         let unmet = judgement.findings.iter().filter_map(|finding| match &finding.kind {
             FindingKind::Rule(broken) => Some(broken.rule.text.clone()),
             FindingKind::Unexpected(why) => Some(why.clone()),
             _ => None,
         });
-        Self { unmet: unmet.collect(), ..Self::from(recording) }
+        Self { unmet: unmet.collect(), ..reference }
+    }
+
+    fn from_analysis(case: &Case, analysis: &RecordingAnalysis<'_>) -> Self {
+        Self {
+            baseline: RunBaseline::of(case, analysis),
+            end: RunEnd::of(analysis),
+            unmet: BTreeSet::new(),
+            trouble: first_trouble(analysis.recording),
+        }
+    }
+
+    /// Its timeline.
+    #[must_use]
+    pub const fn timeline(&self) -> &Timeline {
+        self.baseline.timeline()
     }
 
     /// Why nothing can be compared with it, if it did not get to the end of the case.
     #[must_use]
-    pub fn trouble(&self) -> Option<Trouble> {
-        let trouble = self.recording.entries.iter().find_map(|entry| match entry {
-            RecordingEntry::Trouble(trouble) => Some(trouble.clone()),
-            RecordingEntry::Impossible(impossible) => Some(Trouble::new(Blame::Subject, &*impossible.why)),
-            RecordingEntry::Settled(settling) => settling.unsettled.clone(),
-            _ => None,
-        });
-        let cut_off = || Trouble::new(Blame::Environment, "the run did not get to the end of the case");
-        trouble.or_else(|| (!self.recording.end.as_ref().is_some_and(|end| end.completed)).then(cut_off))
+    pub const fn trouble(&self) -> Option<&Trouble> {
+        self.trouble.as_ref()
     }
+}
+
+/// Why a run did not get to the end of the case, if it did not.
+fn first_trouble(recording: &Recording) -> Option<Trouble> {
+    let trouble = recording.entries.iter().find_map(|entry| match entry {
+        RecordingEntry::Trouble(trouble) => Some(trouble.clone()),
+        RecordingEntry::Impossible(impossible) => Some(Trouble::new(Blame::Subject, &*impossible.why)),
+        RecordingEntry::Settled(settling) => settling.unsettled.clone(),
+        _ => None,
+    });
+    let cut_off = || Trouble::new(Blame::Environment, "the run did not get to the end of the case");
+    trouble.or_else(|| (!recording.end.as_ref().is_some_and(|end| end.completed)).then(cut_off))
 }
 
 /// Compares a run of this case, which has the fault, with a run of the same case without it.
 #[must_use]
 pub fn fault_outcome(case: &Arc<Case>, reference: &ReferenceRun, faulted: &Recording) -> FaultOutcome {
-    let failures = match find_failures(case, &reference.recording, faulted, &reference.unmet) {
+    if !is_reached(faulted) {
+        return FaultOutcome::NotReached;
+    }
+    let analysis = RecordingAnalysis::of(case, faulted);
+    let failures = match find_failures(case, &analysis, reference, &reference.unmet) {
         Ok(failures) => failures,
         Err(outcome) => return outcome,
     };
     let failures = match failures.is_empty() {
-        true => RunEnd::of(faulted).compare(&[&reference.end]).differences,
+        true => RunEnd::of(&analysis).compare(&[&reference.end]).differences,
         false => failures,
     };
     if failures.is_empty() { FaultOutcome::Tolerated } else { FaultOutcome::Failed(failures) }
 }
 
 /// Compares a run of this case with a handover with runs of the same case with each subject alone:
-/// first one with the subject that ends it. There may be several of a subject that leaves something
+/// first those of the subject that ends it. There may be several of a subject that leaves something
 /// to chance.
 #[must_use]
-pub fn handover_outcome(case: &Arc<Case>, alone: &[ReferenceRun], played: &Recording) -> FaultOutcome {
+pub fn handover_outcome<R: Borrow<ReferenceRun>>(
+    case: &Arc<Case>,
+    alone: [&[R]; 2],
+    played: &Recording,
+) -> FaultOutcome {
+    if !is_reached(played) {
+        return FaultOutcome::NotReached;
+    }
+    let ends = alone.map(|runs| runs.iter().map(|run| &run.borrow().end).collect::<Vec<_>>());
+    let alone: Vec<&ReferenceRun> = alone.into_iter().flatten().map(Borrow::borrow).collect();
+    let analysis = RecordingAnalysis::of(case, played);
     let unmet = alone.iter().flat_map(|reference| &reference.unmet).cloned().collect();
     let mut failures: Option<Vec<String>> = None;
-    for reference in alone {
-        match find_failures(case, &reference.recording, played, &unmet) {
+    for reference in &alone {
+        match find_failures(case, &analysis, reference, &unmet) {
             // What one of them does alone as well does not follow from the handover.
             Ok(found) => failures = Some(failures.map_or(found.clone(), |all| intersection(all, &found))),
             Err(outcome) => return outcome,
@@ -121,14 +160,21 @@ pub fn handover_outcome(case: &Arc<Case>, alone: &[ReferenceRun], played: &Recor
     if !failures.is_empty() {
         return FaultOutcome::Failed(failures);
     }
-    let (end, allowed) = (RunEnd::of(played), alone.iter().map(|run| &run.end).collect::<Vec<_>>());
-    let EndComparison { mut differences, is_as_first } = end.compare(&allowed);
-    differences.extend(end.additions(&allowed));
+    let end = RunEnd::of(&analysis);
+    let EndComparison { mut differences, is_as_first } = end.compare(&ends.concat());
+    differences.extend(end.additions([&ends[0], &ends[1]]));
     match (differences.is_empty(), is_as_first) {
         (true, true) => FaultOutcome::Tolerated,
         (true, false) => FaultOutcome::SubjectsDiffer,
         (false, _) => FaultOutcome::Failed(differences),
     }
+}
+
+/// Whether the request came at which the fault was to happen. How often a status is written differs
+/// from run to run.
+fn is_reached(played: &Recording) -> bool {
+    let never_came = |entry: &RecordingEntry| matches!(entry, RecordingEntry::Impossible(why) if why.never_came);
+    !played.entries.iter().any(never_came)
 }
 
 fn intersection(mut one: Vec<String>, other: &[String]) -> Vec<String> {
@@ -143,20 +189,12 @@ fn intersection(mut one: Vec<String>, other: &[String]) -> Vec<String> {
 /// The outcome, if the run shows nothing.
 fn find_failures(
     case: &Arc<Case>,
-    reference: &Recording,
-    played: &Recording,
+    analysis: &RecordingAnalysis<'_>,
+    reference: &ReferenceRun,
     unmet: &BTreeSet<String>,
 ) -> Result<Vec<String>, FaultOutcome> {
-    // How often a status is written differs from run to run.
-    if played
-        .entries
-        .iter()
-        .any(|entry| matches!(entry, RecordingEntry::Impossible(impossible) if impossible.never_came))
-    {
-        return Err(FaultOutcome::NotReached);
-    }
-    let judgement = judge_live(case, played, reference);
-    let restarts = played.header.controllers.has(Controller::ConfigRestart);
+    let judgement = judge_by_baseline(case, analysis, &reference.baseline);
+    let restarts = analysis.recording.header.controllers.has(Controller::ConfigRestart);
     let mut failures = Vec::new();
     for finding in &judgement.findings {
         let place = finding.place;
@@ -190,7 +228,11 @@ mod tests {
     use crate::testing::case_of;
 
     fn withstood_of(reference: &Recording, faulted: &Recording) -> FaultOutcome {
-        fault_outcome(&case_of(faulted), &reference.clone().into(), faulted)
+        fault_outcome(&case_of(faulted), &reference_of(reference), faulted)
+    }
+
+    fn reference_of(recording: &Recording) -> ReferenceRun {
+        ReferenceRun::of(&case_of(recording), recording)
     }
 
     fn builder() -> RecordingBuilder {
@@ -328,9 +370,10 @@ mod tests {
         if !field.is_empty() {
             status[field] = 2.into();
         }
-        let alone = [handed_over("a", 5, 5, &ready(5)), handed_over("b", 4, 5, &ready(4))].map(ReferenceRun::from);
+        let alone =
+            [handed_over("a", 5, 5, &ready(5)), handed_over("b", 4, 5, &ready(4))].map(|run| reference_of(&run));
         let played = handed_over(hash, size, pods, &status);
-        match handover_outcome(&case_of(&played), &alone, &played) {
+        match handover_outcome(&case_of(&played), [&alone[..1], &alone[1..]], &played) {
             FaultOutcome::Tolerated => assert_eq!(expected, "as the second"),
             FaultOutcome::SubjectsDiffer => assert_eq!(expected, "as either"),
             FaultOutcome::Failed(why) => assert!(why.join("; ").contains(expected), "{why:?}"),
@@ -349,8 +392,8 @@ mod tests {
         let played = with_rule(4);
         let case = case_of(&played);
         let outcome = |sizes: [i32; 2]| {
-            let alone = sizes.map(|size| ReferenceRun::alone(&case, with_rule(size)));
-            handover_outcome(&case, &alone, &played)
+            let alone = sizes.map(|size| ReferenceRun::alone(&case, &with_rule(size)));
+            handover_outcome(&case, [&alone[..1], &alone[1..]], &played)
         };
         assert_eq!(outcome([5, 4]), FaultOutcome::SubjectsDiffer);
         assert!(matches!(outcome([5, 5]), FaultOutcome::Failed(why) if why[0].contains("spec.replicas == 5")));
@@ -359,8 +402,7 @@ mod tests {
     #[test]
     fn run_that_stopped_is_no_reference() {
         let stopped = builder().driver_write(&web(5)).unsettled(Blame::Subject, "never stopped").aborted();
-        let trouble = ReferenceRun::from(stopped).trouble();
-        assert_eq!(trouble, Some(Trouble::new(Blame::Subject, "never stopped")));
-        assert_eq!(ReferenceRun::from(reference()).trouble(), None);
+        assert_eq!(reference_of(&stopped).trouble(), Some(&Trouble::new(Blame::Subject, "never stopped")));
+        assert_eq!(reference_of(&reference()).trouble(), None);
     }
 }

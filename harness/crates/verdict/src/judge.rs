@@ -5,15 +5,16 @@
 //! which is the one that differs last. Only a case with `expectation: outcomes` has more than one:
 //! any other is compared with the first, whatever files are beside it.
 
-use std::cmp::{Ordering, Reverse};
+use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use lockstep_case::Case;
 use lockstep_case::rules::{Expectation, RuleEvaluator};
-use lockstep_recording::{Blame, Recording, SubjectKind, Trouble};
+use lockstep_recording::{Blame, Identity, Recording, SubjectKind, Trouble};
 use lockstep_support::outcome::Verdict;
-use lockstep_timeline::versions::{as_reported_by, is_overlay, wording_of};
+use lockstep_timeline::versions::{Minor, as_reported_by, is_overlay, wording_of};
 use lockstep_timeline::{
     Attribution, ExpectationCheck, GoldenOutcomes, NormalizedNames, RecordedOrder, RunMetrics, StepId, Timeline,
     TimelineBuilder, replay, subject_wrote,
@@ -26,11 +27,12 @@ use super::judgement::{ComparisonBasis, FindingKind, Judgement, NearestOutcome, 
 use super::overrun::with_overrun;
 
 /// Everything that a recording shows about its subject, read in a single replay, however many
-/// golden outcomes it is compared with.
-struct RecordingAnalysis<'a> {
-    recording: &'a Recording,
+/// golden outcomes or other runs it is compared with.
+pub(super) struct RecordingAnalysis<'a> {
+    pub(super) recording: &'a Recording,
+    pub(super) names: NormalizedNames,
     /// What the subject decided.
-    timeline: Timeline,
+    pub(super) timeline: Timeline,
     /// The recording's order of steps whose timeline has another.
     orders: Vec<RecordedOrder>,
     /// The steps at which another writer did what only the subject may do.
@@ -43,7 +45,7 @@ struct RecordingAnalysis<'a> {
 
 impl<'a> RecordingAnalysis<'a> {
     /// Replays a recording of this case.
-    fn of(case: &'a Case, recording: &'a Recording) -> Self {
+    pub(super) fn of(case: &'a Case, recording: &'a Recording) -> Self {
         let names = NormalizedNames::of(recording);
         let mut timeline = TimelineBuilder::of(recording, &names);
         let (mut credit, mut expected) = (Attribution::of(recording), ExpectationCheck::default());
@@ -51,12 +53,43 @@ impl<'a> RecordingAnalysis<'a> {
         replay(recording, &names, &mut [&mut timeline, &mut credit, &mut expected, &mut rules]);
         let (timeline, orders) = timeline.finish_with_orders();
         let (unearned, unexpected) = (credit.unattributed_steps(), expected.into_mismatches());
-        Self { recording, timeline, orders, unattributed: unearned, wrong_pods: unexpected, rules }
+        Self { recording, names, timeline, orders, unattributed: unearned, wrong_pods: unexpected, rules }
     }
 
     /// Whether the subject claims this. A Deployment's controller claims everything.
     fn claims(&self, claim: Claim) -> bool {
         self.recording.header.workload.as_deref().is_none_or(|workload| workload.has_claimed(claim))
+    }
+}
+
+/// A run by which other runs of its case are judged, read once for all of them.
+#[derive(Debug, Clone)]
+pub(super) struct RunBaseline {
+    subject: Identity,
+    timeline: Timeline,
+    evidence: RunEvidence,
+    /// The same run with the trouble of its first overrun, if it has one.
+    overrun: Option<Box<Self>>,
+}
+
+impl RunBaseline {
+    /// The run that was recorded.
+    pub(super) fn of(case: &Case, analysis: &RecordingAnalysis<'_>) -> Self {
+        let overrun = with_overrun(case, analysis.recording);
+        let overrun = overrun.map(|slow| Box::new(Self::as_recorded(&RecordingAnalysis::of(case, &slow))));
+        Self { overrun, ..Self::as_recorded(analysis) }
+    }
+
+    fn as_recorded(analysis: &RecordingAnalysis<'_>) -> Self {
+        let RecordingAnalysis { recording, timeline, unattributed, .. } = analysis;
+        let evidence = RunEvidence::of(recording, unattributed, |_| Err(UNPROVED), |_| false);
+        let subject = recording.header.subject.clone();
+        Self { subject, timeline: timeline.clone(), evidence, overrun: None }
+    }
+
+    /// The subject's timeline.
+    pub(super) const fn timeline(&self) -> &Timeline {
+        &self.timeline
     }
 }
 
@@ -153,15 +186,25 @@ fn judge_against_golden(case: &Arc<Case>, account: &RecordingAnalysis<'_>, golde
 /// differently. Steps after a failure of the other run's test environment are not compared.
 #[must_use]
 pub fn judge_live(case: &Arc<Case>, recording: &Recording, other: &Recording) -> Judgement {
-    let judge = |recording, other| {
-        judge_against_run(case, RecordingAnalysis::of(case, recording), RecordingAnalysis::of(case, other))
-    };
-    let judgement = judge(recording, other);
+    let baseline = RunBaseline::of(case, &RecordingAnalysis::of(case, other));
+    judge_by_baseline(case, &RecordingAnalysis::of(case, recording), &baseline)
+}
+
+/// Judges a run of a case by another one, as [`judge_live`] does.
+pub(super) fn judge_by_baseline(
+    case: &Arc<Case>,
+    analysis: &RecordingAnalysis<'_>,
+    baseline: &RunBaseline,
+) -> Judgement {
+    let judgement = judge_against_run(case, analysis, baseline);
     if judgement.verdict == Verdict::NonConformant {
-        let overruns = [with_overrun(case, recording), with_overrun(case, other)];
-        if let [Some(_), _] | [_, Some(_)] = overruns {
-            let [first, second] = &overruns;
-            return judge(first.as_ref().unwrap_or(recording), second.as_ref().unwrap_or(other));
+        let overrun = with_overrun(case, analysis.recording);
+        let slow = baseline.overrun.as_deref();
+        if let Some(overrun) = &overrun {
+            return judge_against_run(case, &RecordingAnalysis::of(case, overrun), slow.unwrap_or(baseline));
+        }
+        if let Some(slow) = slow {
+            return judge_against_run(case, analysis, slow);
         }
     }
     judgement
@@ -195,19 +238,14 @@ pub fn judge_replay(
         }
     }
     let first = judge_against_golden(case, &expected, None);
-    [first, judge_against_run(case, account, expected)]
+    [first, judge_against_run(case, &account, &RunBaseline::as_recorded(&expected))]
 }
 
-fn judge_against_run<'a>(
-    case: &Arc<Case>,
-    mut account: RecordingAnalysis<'a>,
-    mut expected: RecordingAnalysis<'a>,
-) -> Judgement {
-    use_older_wording(case, &mut account, &mut expected);
-    let (recording, other) = (account.recording, expected.recording);
-    let others = RunEvidence::of(other, &expected.unattributed, |_| Err(UNPROVED), |_| false);
+fn judge_against_run(case: &Arc<Case>, account: &RecordingAnalysis<'_>, baseline: &RunBaseline) -> Judgement {
+    let [actual, expected] = in_one_wording(case, account, baseline);
+    let others = &baseline.evidence;
     let evidence = RunEvidence::of(
-        recording,
+        account.recording,
         &account.unattributed,
         |step| match others.got_through(step) {
             _ if !account.claims(Claim::Sizes) => Err(UNCLAIMED_SIZES),
@@ -220,13 +258,13 @@ fn judge_against_run<'a>(
     let mut comparison = None;
     // What such a case leaves to chance may differ; its rules say what must not.
     let by_rules = case.expectation == Expectation::Rules;
-    match (!by_rules).then(|| compare_live(&expected.timeline, &account.timeline)) {
+    match (!by_rules).then(|| compare_live(&expected, &actual)) {
         None => {}
         Some(Err(BothIdle)) => findings.push(idle()),
         Some(Ok(found)) => {
             let covered = |difference: &Difference| match difference.place {
                 TimelineLocation::Step(step) => {
-                    others.covers(step) && !after_end(&others, step, difference.expected.is_none())
+                    others.covers(step) && !after_end(others, step, difference.expected.is_none())
                 }
                 TimelineLocation::Events => others.environment_trouble().is_none() && others.completed,
             };
@@ -239,25 +277,27 @@ fn judge_against_run<'a>(
     if let Some(environment) = others.environment_trouble() {
         findings.push(finding(environment, FindingKind::OtherRun(environment.trouble.why.clone())));
     }
-    findings.extend(breaches(&account.timeline, Some(&expected.timeline), &evidence));
-    findings.extend(expectations(&account, &evidence));
-    finish(
-        case,
-        &account,
-        PendingJudgement { blessing: ComparisonBasis::Live(other.header.subject.clone()), findings, comparison },
-    )
+    findings.extend(breaches(&actual, Some(&expected), &evidence));
+    findings.extend(expectations(account, &evidence));
+    let blessing = ComparisonBasis::Live(baseline.subject.clone());
+    let judgement = finish(case, account, PendingJudgement { blessing, findings, comparison });
+    Judgement { timeline: actual.into_owned(), ..judgement }
 }
 
-/// Removes differences in wording: what versions of upstream report differently in every case.
-fn use_older_wording<'a>(case: &Case, one: &mut RecordingAnalysis<'a>, two: &mut RecordingAnalysis<'a>) {
-    let minor = |account: &RecordingAnalysis<'_>| wording_of(&account.recording.header.subject);
-    let (first, second) = (minor(one), minor(two));
-    let newer = match first.cmp(&second) {
-        Ordering::Less => two,
-        Ordering::Equal => return,
-        Ordering::Greater => one,
+/// Both timelines without differences in wording: what versions of upstream report differently in
+/// every case.
+fn in_one_wording<'a>(
+    case: &Case,
+    account: &'a RecordingAnalysis<'_>,
+    baseline: &'a RunBaseline,
+) -> [Cow<'a, Timeline>; 2] {
+    let minors = [wording_of(&account.recording.header.subject), wording_of(&baseline.subject)];
+    let older = minors[0].min(minors[1]);
+    let reported = |timeline: &'a Timeline, minor: Minor| match minor == older {
+        true => Cow::Borrowed(timeline),
+        false => Cow::Owned(as_reported_by(timeline.clone(), older, &case.controllers)),
     };
-    newer.timeline = as_reported_by(newer.timeline.clone(), first.min(second), &case.controllers);
+    [reported(&account.timeline, minors[0]), reported(&baseline.timeline, minors[1])]
 }
 
 /// The findings, before the verdict.

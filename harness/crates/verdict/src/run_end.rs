@@ -14,6 +14,8 @@ use lockstep_support::pointer::JsonPointer;
 use lockstep_timeline::{DecisionAction, NormalizedNames, State, Timeline, object};
 use serde_json::Value;
 
+use super::judge::RecordingAnalysis;
+
 /// The most additional or missing ReplicaSets that are listed by name.
 const MAX_NAMED: usize = 6;
 /// The label of a ReplicaSet's and a pod's template hash.
@@ -45,15 +47,15 @@ pub(super) struct EndComparison {
 }
 
 impl RunEnd {
-    /// What the recording ends with.
+    /// What the run ends with.
     #[must_use]
-    pub(super) fn of(recording: &Recording) -> Self {
-        let timeline = Timeline::from_recording(recording);
+    pub(super) fn of(analysis: &RecordingAnalysis<'_>) -> Self {
+        let RecordingAnalysis { recording, names, timeline, .. } = analysis;
         let restarts = recording.header.controllers.has(Controller::ConfigRestart);
         let states = timeline.steps.last().map(|step| step.checkpoint.clone()).unwrap_or_default();
         let states = states.into_iter().map(|state| if restarts { without_generation(state) } else { state }).collect();
-        let (pods, hashes) = pods_and_hashes(recording);
-        Self { states, creations: creations(&timeline), pods, hashes }
+        let (pods, hashes) = pods_and_hashes(recording, names);
+        Self { states, creations: creations(timeline), pods, hashes }
     }
 
     /// Compare it with the runs that it may end like, of which there is at least one.
@@ -97,16 +99,17 @@ impl RunEnd {
             .collect()
     }
 
-    /// The pods and template hashes that none of these runs makes.
-    pub(super) fn additions(&self, allowed: &[&Self]) -> Vec<String> {
-        let most = bounds(allowed, |run| &run.pods);
+    /// The pods and template hashes that none of these runs makes, which are those of each of two
+    /// subjects.
+    pub(super) fn additions(&self, allowed: [&[&Self]; 2]) -> Vec<String> {
+        let all = allowed.concat();
+        let most = bounds(&all, |run| &run.pods);
         let more = self.pods.iter().filter_map(|(set, made)| {
             let most = most.get(set.as_str()).map_or(0, |(_, most)| *most);
             (*made > most).then(|| format!("{made} pods were made for {set}, and {most} without a handover"))
         });
         let hashes = self.hashes.iter().flat_map(|(template, hashes)| {
-            let known: BTreeSet<&String> =
-                allowed.iter().filter_map(|run| run.hashes.get(template)).flatten().collect();
+            let known: BTreeSet<&String> = all.iter().filter_map(|run| run.hashes.get(template)).flatten().collect();
             let new = hashes.iter().filter(move |hash| !known.is_empty() && !known.contains(hash));
             new.map(|hash| format!("a template has the hash {hash}, and another one without a handover"))
         });
@@ -143,8 +146,7 @@ fn creations(timeline: &Timeline) -> Counts {
 }
 
 /// The number of pods that were made for each ReplicaSet, and the hashes of each pod template.
-fn pods_and_hashes(recording: &Recording) -> (Counts, BTreeMap<String, BTreeSet<String>>) {
-    let names = NormalizedNames::of(recording);
+fn pods_and_hashes(recording: &Recording, names: &NormalizedNames) -> (Counts, BTreeMap<String, BTreeSet<String>>) {
     let mut sets: BTreeMap<String, String> = BTreeMap::new();
     let (mut pods, mut hashes) = (Counts::new(), BTreeMap::new());
     for entry in &recording.entries {
