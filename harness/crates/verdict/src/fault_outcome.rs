@@ -223,6 +223,7 @@ fn find_failures(
 mod tests {
     use lockstep_recording::testing::{RecordingBuilder, deployment, of_case, owned_set, ready, revision, with_patch};
     use rstest::rstest;
+    use serde_json::json;
 
     use super::*;
     use crate::testing::case_of;
@@ -379,6 +380,34 @@ mod tests {
             FaultOutcome::Failed(why) => assert!(why.join("; ").contains(expected), "{why:?}"),
             other => panic!("{other:?}"),
         }
+    }
+
+    /// Two versions hash the restarted template differently, and the second restarts it a second
+    /// later when it is alone.
+    #[rstest]
+    #[case::that_only_one_has_had(["a", "b"], ["1", "2"], true)]
+    #[case::that_both_have_had(["a", "b"], ["1", "1"], false)]
+    fn hash_is_compared_for_a_template_that_both_subjects_have_had(
+        #[case] hashes: [&str; 2],
+        #[case] times: [&str; 2],
+        #[case] stands: bool,
+    ) {
+        let restarted = |hash: &str, time: &str| {
+            let mut recording = handed_over(hash, 5, 5, &ready(5));
+            for entry in &mut recording.entries {
+                if let RecordingEntry::Object(version) = entry
+                    && version.kind == "ReplicaSet"
+                {
+                    version.object.change()["spec"]["template"]["metadata"]["annotations"] =
+                        json!({"restartedAt": time});
+                }
+            }
+            recording
+        };
+        let [first, second] = [0, 1].map(|one| [reference_of(&restarted(hashes[one], times[one]))]);
+        let played = restarted("c", "1");
+        let outcome = handover_outcome(&case_of(&played), [&second, &first], &played);
+        assert_eq!(outcome == FaultOutcome::Tolerated, stands, "{outcome:?}");
     }
 
     #[test]

@@ -109,8 +109,12 @@ impl RunEnd {
             (*made > most).then(|| format!("{made} pods were made for {set}, and {most} without a handover"))
         });
         let hashes = self.hashes.iter().flat_map(|(template, hashes)| {
-            let known: BTreeSet<&String> = all.iter().filter_map(|run| run.hashes.get(template)).flatten().collect();
-            let new = hashes.iter().filter(move |hash| !known.is_empty() && !known.contains(hash));
+            let known = allowed.map(|runs| runs.iter().filter_map(|run| run.hashes.get(template)).collect::<Vec<_>>());
+            // Versions hash the same template differently, and a template may contain the time of
+            // its restart: one that only one of the two has had says nothing about the other.
+            let comparable = known.iter().all(|known| !known.is_empty());
+            let is_known = move |hash: &String| known.iter().flatten().any(|known| known.contains(hash));
+            let new = hashes.iter().filter(move |hash| comparable && !is_known(hash));
             new.map(|hash| format!("a template has the hash {hash}, and another one without a handover"))
         });
         more.chain(hashes).collect()
