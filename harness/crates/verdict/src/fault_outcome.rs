@@ -410,6 +410,32 @@ mod tests {
         assert_eq!(outcome == FaultOutcome::Tolerated, stands, "{outcome:?}");
     }
 
+    /// One subject alone restarts it three times, and the other once.
+    #[rstest]
+    #[case::between_both("config-restart", 2, true)]
+    #[case::more_often_than_both("config-restart", 4, false)]
+    #[case::rollouts_between_both("deployment", 2, false)]
+    fn after_a_handover_there_may_be_some_of_the_restarts(
+        #[case] judged: &str,
+        #[case] times: u32,
+        #[case] stands: bool,
+    ) {
+        let restarted = |times: u32| {
+            let builder = builder().driver_write(&web(5)).injection("x").subject_write(&set(5));
+            let builder = (2..=times + 1).fold(builder, |builder, n| {
+                let restarted = owned_set(&web(5), &n.to_string(), &format!("app:{n}"), 0);
+                builder.subject_write(&restarted).subject_write(&with_patch(&web(5), &revision(n)))
+            });
+            let mut recording = builder.settled().end();
+            recording.header.controllers = judged.parse().unwrap();
+            recording
+        };
+        let [first, second] = [3, 1].map(|times| [reference_of(&restarted(times))]);
+        let played = restarted(times);
+        let outcome = handover_outcome(&case_of(&played), [&second, &first], &played);
+        assert_eq!(outcome == FaultOutcome::SubjectsDiffer, stands, "{outcome:?}");
+    }
+
     #[test]
     fn rule_that_one_subject_breaks_alone_is_excused() {
         let with_rule = |size: i32| {

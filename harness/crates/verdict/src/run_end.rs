@@ -35,6 +35,8 @@ pub(super) struct RunEnd {
     pods: Counts,
     /// The template hashes of each pod template.
     hashes: BTreeMap<String, BTreeSet<String>>,
+    /// Whether a config-restart controller is judged.
+    judges_restarts: bool,
 }
 
 /// A comparison with runs that a run may end like.
@@ -51,11 +53,12 @@ impl RunEnd {
     #[must_use]
     pub(super) fn of(analysis: &RecordingAnalysis<'_>) -> Self {
         let RecordingAnalysis { recording, names, timeline, .. } = analysis;
-        let restarts = recording.header.controllers.has(Controller::ConfigRestart);
+        let judges_restarts = recording.header.controllers.has(Controller::ConfigRestart);
         let states = timeline.steps.last().map(|step| step.checkpoint.clone()).unwrap_or_default();
-        let states = states.into_iter().map(|state| if restarts { without_generation(state) } else { state }).collect();
+        let states =
+            states.into_iter().map(|state| if judges_restarts { without_generation(state) } else { state }).collect();
         let (pods, hashes) = pods_and_hashes(recording, names);
-        Self { states, creations: creations(timeline), pods, hashes }
+        Self { states, creations: creations(timeline), pods, hashes, judges_restarts }
     }
 
     /// Compare it with the runs that it may end like, of which there is at least one.
@@ -68,7 +71,10 @@ impl RunEnd {
     }
 
     fn state_differences(&self, allowed: &[&Self]) -> Vec<String> {
-        if allowed.iter().any(|run| run.states == self.states) || self.is_mixture_of(allowed) {
+        // Of subjects that restart a workload more or less often, one takes over after some of the
+        // restarts of the other: their number is then that of neither.
+        let restarts = self.judges_restarts && allowed.iter().any(|run| run.creations != allowed[0].creations);
+        if allowed.iter().any(|run| run.states == self.states) || self.is_mixture_of(allowed, restarts) {
             return Vec::new();
         }
         let lines = |run: &Self| run.states.iter().map(ToString::to_string).collect::<Vec<_>>();
@@ -79,24 +85,23 @@ impl RunEnd {
         missing.chain(instead).collect()
     }
 
-    /// Whether each value is what one of the others ends with.
-    fn is_mixture_of(&self, allowed: &[&Self]) -> bool {
-        let values: Vec<_> = allowed.iter().map(|run| run.values()).collect();
-        let own = self.values();
+    /// Whether each value is what one of the others ends with, apart from what only counts restarts
+    /// if their number is free.
+    fn is_mixture_of(&self, allowed: &[&Self], restarts_are_free: bool) -> bool {
+        let values: Vec<_> = allowed.iter().map(|run| run.values(restarts_are_free)).collect();
+        let own = self.values(restarts_are_free);
         let keys: BTreeSet<_> = values.iter().chain([&own]).flat_map(BTreeMap::keys).collect();
         keys.into_iter().all(|key| values.iter().any(|values| values.get(key) == own.get(key)))
     }
 
-    /// Each value by object and field.
-    fn values(&self) -> BTreeMap<(&str, &str), &str> {
-        self.states
-            .iter()
-            .flat_map(|state| {
-                let object = state.object.as_str();
-                let fields = state.fields.iter().map(move |field| ((object, field.key.as_str()), field.value.as_str()));
-                fields.chain([((object, ""), state.size.as_str())])
-            })
-            .collect()
+    /// Each value by object and field, or those that do not only count restarts.
+    fn values(&self, without_restarts: bool) -> BTreeMap<(&str, &str), &str> {
+        let all = self.states.iter().flat_map(|state| {
+            let object = state.object.as_str();
+            let fields = state.fields.iter().map(move |field| ((object, field.key.as_str()), field.value.as_str()));
+            fields.chain([((object, ""), state.size.as_str())])
+        });
+        all.filter(|((object, field), _)| !without_restarts || !counts_restarts(object, field)).collect()
     }
 
     /// The pods and template hashes that none of these runs makes, which are those of each of two
@@ -119,6 +124,13 @@ impl RunEnd {
         });
         more.chain(hashes).collect()
     }
+}
+
+/// Whether a field is the revision of a Deployment, or of one of its ReplicaSets, of which each
+/// restart makes another one.
+fn counts_restarts(object: &str, field: &str) -> bool {
+    let number = object.rsplit('/').next().and_then(|name| name.strip_prefix("rs"));
+    field == "revision" || number.is_some_and(|number| number.parse::<u32>().is_ok())
 }
 
 /// The state with `observed` in place of a generation that has been observed.
