@@ -164,11 +164,14 @@ class Watch(threading.Thread):
         super().__init__(name=f"watch {kind}", daemon=True)
         self.api, self.cache, self.kind, self.changed = Api(server), cache, kind, changed
         self.path = f"{CORE if kind == 'pods' else APPS}/{kind}"
+        self.listed = threading.Event()
 
     def run(self):
         while True:
             try:
-                self.watch(self.list())
+                version = self.list()
+                self.listed.set()
+                self.watch(version)
             except (OSError, http.client.HTTPException, Refused, ValueError) as error:
                 log(f"{self.name}: {error or type(error).__name__}; listing again")
                 self.api.close()
@@ -300,7 +303,12 @@ class Controller:
     def run(self):
         watches = [Watch(self.server, self.cache, kind, self.changed) for kind in self.cache.kinds]
         workers = [threading.Thread(target=self.work, daemon=True) for _ in range(WORKERS)]
-        for thread in [*watches, self.recorder, *workers]:
+        for thread in [*watches, self.recorder]:
+            thread.start()
+        # What another controller has left is known only once all three lists are complete.
+        for watch in watches:
+            watch.listed.wait()
+        for thread in workers:
             thread.start()
         for thread in workers:
             thread.join()
