@@ -11,6 +11,7 @@
 mod cluster_controllers;
 mod containers;
 mod existing;
+mod generated_page;
 mod handover;
 mod interrupts;
 mod kubectl;

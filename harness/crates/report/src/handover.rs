@@ -56,6 +56,8 @@ pub struct HandoverDifference {
 struct HandoverTotals {
     cases: usize,
     left_out: usize,
+    /// Those of all cases, of which not all may have been tried.
+    points: usize,
     handovers: usize,
     /// The case ended within what the two subjects differ in without a handover.
     within: usize,
@@ -88,6 +90,7 @@ impl CaseHandovers {
         HandoverTotals {
             cases: 1,
             left_out: usize::from(self.left_out.is_some()),
+            points: self.points,
             handovers: self.tried.len(),
             within: count(|outcome| *outcome == FaultOutcome::SubjectsDiffer),
             differences: count(|outcome| matches!(outcome, FaultOutcome::Failed(_))),
@@ -154,6 +157,7 @@ fn sums(all: &[CaseHandovers]) -> Vec<(&[String; 2], HandoverTotals)> {
         let (sum, more) = (&mut sums[at].1, of.totals());
         sum.cases += more.cases;
         sum.left_out += more.left_out;
+        sum.points += more.points;
         sum.handovers += more.handovers;
         sum.within += more.within;
         sum.differences += more.differences;
@@ -163,13 +167,24 @@ fn sums(all: &[CaseHandovers]) -> Vec<(&[String; 2], HandoverTotals)> {
     sums
 }
 
-const COLUMNS: [&str; 9] =
-    ["from", "to", "cases", "left out", "handovers", "ended as either", "differences", "not reached", "inconclusive"];
+const COLUMNS: [&str; 10] = [
+    "from",
+    "to",
+    "cases",
+    "left out",
+    "points",
+    "handovers",
+    "ended as either",
+    "differences",
+    "not reached",
+    "inconclusive",
+];
 
 /// The columns of a row.
-fn columns(([from, to], sum): &(&[String; 2], HandoverTotals)) -> [String; 9] {
-    let HandoverTotals { cases, left_out, handovers, within, differences, not_reached, inconclusive } = sum;
-    let numbers = [cases, left_out, handovers, within, differences, not_reached, inconclusive].map(ToString::to_string);
+fn columns(([from, to], sum): &(&[String; 2], HandoverTotals)) -> [String; 10] {
+    let HandoverTotals { cases, left_out, points, handovers, within, differences, not_reached, inconclusive } = sum;
+    let numbers = [cases, left_out, points, handovers, within, differences, not_reached, inconclusive];
+    let numbers = numbers.map(ToString::to_string);
     let mut numbers = numbers.into_iter();
     std::array::from_fn(|column| match column {
         0 => from.clone(),
@@ -181,11 +196,11 @@ fn columns(([from, to], sum): &(&[String; 2], HandoverTotals)) -> [String; 9] {
 /// A table of sums by the two subjects.
 #[must_use]
 pub fn handovers_table(all: &[CaseHandovers]) -> String {
-    let rows: Vec<[String; 9]> =
+    let rows: Vec<[String; 10]> =
         [COLUMNS.map(ToOwned::to_owned)].into_iter().chain(sums(all).iter().map(columns)).collect();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
-    let widths: [usize; 9] = std::array::from_fn(width);
-    let line = |row: &[String; 9]| {
+    let widths: [usize; 10] = std::array::from_fn(width);
+    let line = |row: &[String; 10]| {
         let cells = row.iter().zip(widths).enumerate().map(|(column, (cell, width))| match column {
             0 | 1 => format!("{cell:width$}"),
             _ => format!("{cell:>width$}"),
@@ -198,7 +213,7 @@ pub fn handovers_table(all: &[CaseHandovers]) -> String {
 /// The table for a page; below it the cases that were left out, and each difference.
 #[must_use]
 pub fn handovers_markdown(all: &[CaseHandovers]) -> String {
-    let row = |cells: &[String; 9]| format!("| {} |\n", cells.join(" | "));
+    let row = |cells: &[String; 10]| format!("| {} |\n", cells.join(" | "));
     let mut text = row(&COLUMNS.map(ToOwned::to_owned));
     text += &row(&COLUMNS.map(|_| "---".to_owned()));
     sums(all).iter().for_each(|sum| text += &row(&columns(sum)));
@@ -287,7 +302,7 @@ mod tests {
         let why = vec!["besides: rs2 created revision=2".to_owned()];
         let failed = of(vec![FaultOutcome::Tolerated, FaultOutcome::Failed(why), FaultOutcome::SubjectsDiffer]);
         let trouble = Trouble::new(Blame::Subject, "upstream:v1.29.15 alone: it never settles");
-        let left_out = CaseHandovers { left_out: Some(trouble), ..of(vec![]) };
+        let left_out = CaseHandovers { left_out: Some(trouble), points: 0, ..of(vec![]) };
         vec![failed, left_out]
     }
 
