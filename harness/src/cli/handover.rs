@@ -23,6 +23,7 @@ use lockstep_runner::{Executor, SubjectPlan, Successor};
 use lockstep_subject::SubjectSpec;
 use lockstep_support::clock::{self, Instant};
 use lockstep_support::outcome::RunOutcome;
+use lockstep_support::pluralize;
 use lockstep_support::sanitize::quote;
 use lockstep_timeline::Timeline;
 use lockstep_verdict::faults::{self, FaultKind, Point};
@@ -141,7 +142,7 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &CommandLine) -> Re
         HandoverFormat::Markdown => out::result(format_args!("{}", report::handovers_markdown(&all))),
     }
     let (count, seconds) = (all.iter().map(|of| of.tried.len()).sum::<usize>(), since.elapsed().as_secs_f64());
-    note!("{count} handovers in {seconds:.0} s");
+    note!("{} in {seconds:.0} s", pluralize(count, "handover"));
     // To have tried nothing proves nothing.
     let nothing = (count == 0).then_some(RunOutcome::Inconclusive);
     ended.map(|()| RunOutcome::most_severe(all.iter().map(CaseHandovers::outcome).chain(nothing)))
