@@ -1,7 +1,7 @@
 //! The words of `claims` and `unclaimed`: what a controller can promise, in areas.
 //!
 //! The reader, the JSON schema, the messages about mistakes and the table in docs/workloads.md are
-//! made from [`PROMISES`].
+//! made from `PROMISES`.
 
 use std::fmt::Write;
 
