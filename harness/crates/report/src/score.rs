@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use lockstep_support::pluralize;
 use lockstep_support::sanitize::sanitize_line;
 use lockstep_verdict::{AreaScore, Score};
 use lockstep_workload::ClaimedShare;
@@ -75,10 +76,10 @@ fn cells(row: &AreaScore) -> [String; 4] {
 
 /// How many cases there were.
 fn describe_count(score: &Score) -> String {
-    let Score { verdicts, inconclusive, .. } = score;
+    let (judged, inconclusive) = (pluralize(score.verdicts, "case"), score.inconclusive);
     match inconclusive {
-        0 => format!("{verdicts} cases were judged."),
-        _ => format!("{verdicts} cases were judged, {inconclusive} more were inconclusive."),
+        0 => format!("Judged: {judged}."),
+        _ => format!("Judged: {judged}; inconclusive: {inconclusive}."),
     }
 }
 
