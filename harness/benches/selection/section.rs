@@ -25,6 +25,11 @@ pub(crate) enum Goal {
     Free,
 }
 
+/// Whether figures go to the pages as well.
+pub(crate) fn writes_pages() -> bool {
+    std::env::var_os("LOCKSTEP_DOCS").is_some_and(|value| value == "overwrite")
+}
+
 impl PageSection {
     pub(crate) fn new(name: &'static str) -> Self {
         Self { name, text: String::new() }
@@ -49,7 +54,7 @@ impl PageSection {
         let load = of("/proc/loadavg").split(' ').next().unwrap_or_default().to_owned();
         let (cores, day) = (std::thread::available_parallelism()?, clock::now().strftime("%Y-%m-%d").to_string());
         self.line(format_args!("\n{day}, {cores} cores ({model}), load average {load} at the end."));
-        if std::env::var_os("LOCKSTEP_DOCS").is_none_or(|value| value != "overwrite") {
+        if !writes_pages() {
             return Ok(());
         }
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(PAGE);

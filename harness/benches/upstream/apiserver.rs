@@ -31,7 +31,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 use crate::process::usage;
-use crate::selection::section::PageSection;
+use crate::selection::section::{PageSection, writes_pages};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
@@ -83,7 +83,7 @@ pub(crate) fn run(_arguments: &[String]) -> Outcome<()> {
     table(&rows)?.lines().for_each(|line| section.line(line));
     section.publish()?;
     let page = page(&rows, rounds, requests, objects)?;
-    if std::env::var_os("LOCKSTEP_DOCS").is_some_and(|value| value == "overwrite") {
+    if writes_pages() {
         std::fs::write(Path::new(env!("CARGO_MANIFEST_DIR")).join(PAGE), page)?;
     } else {
         print!("{page}");

@@ -101,14 +101,7 @@ pub(super) fn read_workload(
         return name.parse().ok().map(Box::new);
     }
     let fields = MappingFields::of(node, "a workload", &names(&FIELDS), report)?;
-    for field in FIELDS.iter().filter(|field| field.required && fields.lacks(field.name)) {
-        report.add(
-            node,
-            format!("the workload has no `{}`", field.name),
-            format!("add `{}`: {}", field.name, field.description),
-        );
-    }
-    if FIELDS.iter().any(|field| field.required && fields.get(field.name).is_none()) {
+    if !has_required(&fields, &FIELDS, (node, "the workload"), report) {
         return None;
     }
     if ["claims", "unclaimed"].iter().any(|field| !has_known_words(fields.get(field), report)) {
@@ -131,19 +124,29 @@ fn has_known_words(list: Option<&YamlNode>, report: &mut DiagnosticCollector) ->
     let Some(YamlKind::List(items)) = list.map(|list| &list.kind) else { return true };
     let known = vocabulary::words();
     let words: Vec<_> = known.iter().map(|word| (word.as_str(), ())).collect();
+    // Every item is read, so that each mistake is reported.
     items.iter().filter(|item| read::word(item, "a claim", &words, report).is_none()).count() == 0
 }
 
 /// Checks that the fields of `owns` exist.
 fn check_owned(node: &YamlNode, report: &mut DiagnosticCollector) -> Option<()> {
     let fields = MappingFields::of(node, "an owned kind", &names(&OWNED_FIELDS), report)?;
-    let missing = OWNED_FIELDS.iter().filter(|field| field.required && fields.get(field.name).is_none());
-    let missing: Vec<_> = missing.collect();
-    for field in missing.iter().filter(|field| fields.lacks(field.name)) {
+    has_required(&fields, &OWNED_FIELDS, (node, "the owned kind"), report).then_some(())
+}
+
+/// Whether the required fields of a mapping can be read; reports those that are not there.
+fn has_required(
+    fields: &MappingFields<'_>,
+    known: &[FieldSpec],
+    (node, what): (&YamlNode, &str),
+    report: &mut DiagnosticCollector,
+) -> bool {
+    let required = || known.iter().filter(|field| field.required);
+    for field in required().filter(|field| fields.lacks(field.name)) {
         let hint = format!("add `{}`: {}", field.name, field.description);
-        report.add(node, format!("the owned kind has no `{}`", field.name), hint);
+        report.add(node, format!("{what} has no `{}`", field.name), hint);
     }
-    missing.is_empty().then_some(())
+    required().all(|field| fields.get(field.name).is_some())
 }
 
 #[cfg(test)]

@@ -250,7 +250,9 @@ impl<'a> CaseRun<'a> {
         let deletes = intercepted.route.verb == Verb::Delete;
         let body = match object_of(&intercepted.body) {
             Some(mut body) => {
-                self.session.environment.workload.iter().for_each(|workload| workload.as_deployment(&mut body));
+                if let Some(workload) = &self.session.environment.workload {
+                    workload.as_deployment(&mut body);
+                }
                 body
             }
             None if deletes => Value::Null,

@@ -290,20 +290,13 @@ struct Definition<'a> {
 
 /// The workload's kind, what it owns, and what its controller waits for.
 fn definitions_of(workload: &Workload) -> Vec<Definition<'_>> {
-    let own = Definition {
-        api_version: &workload.api_version,
-        kind: &workload.kind,
-        plural: &workload.plural,
-        cluster_scoped: false,
-        replicas: REPLICAS.map(|field| own_path(&workload.paths, field)),
+    let scaled = |api_version, kind, plural, paths| {
+        let replicas = REPLICAS.map(|field| own_path(paths, field));
+        Definition { api_version, kind, plural, cluster_scoped: false, replicas }
     };
-    let owned = workload.owns.iter().map(|owned| Definition {
-        api_version: &owned.api_version,
-        kind: &owned.kind,
-        plural: &owned.plural,
-        cluster_scoped: false,
-        replicas: REPLICAS.map(|field| own_path(&owned.paths, field)),
-    });
+    let Workload { api_version, kind, plural, paths, .. } = workload;
+    let own = scaled(api_version, kind, plural, paths);
+    let owned = workload.owns.iter().map(|owned| scaled(&owned.api_version, &owned.kind, &owned.plural, &owned.paths));
     let others = workload.definitions.iter().map(|other| Definition {
         api_version: &workload.api_version,
         kind: &other.kind,

@@ -60,6 +60,15 @@ impl<'a> RecordingAnalysis<'a> {
     fn claims(&self, claim: Claim) -> bool {
         self.recording.header.workload.as_deref().is_none_or(|workload| workload.has_claimed(claim))
     }
+
+    /// Whether the subject is at fault for a step that could not be performed, and why not.
+    fn possible(&self, is_shown: bool) -> Result<(), &'static str> {
+        match is_shown {
+            _ if !self.claims(Claim::Sizes) => Err(UNCLAIMED_SIZES),
+            true => Ok(()),
+            false => Err(UNPROVED),
+        }
+    }
 }
 
 /// A run by which other runs of its case are judged, read once for all of them.
@@ -141,12 +150,7 @@ fn judge_against_golden(case: &Arc<Case>, account: &RecordingAnalysis<'_>, golde
     let by_rules = case.expectation == Expectation::Rules;
     // A golden timeline comes from completed runs; in a case without upstream, the rules imply that
     // the steps are possible.
-    let possible = |step| match golden {
-        _ if !account.claims(Claim::Sizes) => Err(UNCLAIMED_SIZES),
-        Some(golden) if golden.step(step).is_some() => Ok(()),
-        None if by_rules => Ok(()),
-        _ => Err(UNPROVED),
-    };
+    let possible = |step| account.possible(golden.map_or(by_rules, |golden| golden.step(step).is_some()));
     let settles = |step| golden.is_some_and(|golden| golden.step(step).is_some_and(|step| !step.checkpoint.is_empty()));
     let evidence = RunEvidence::of(account.recording, &account.unattributed, possible, settles);
     let mut findings = troubles(&evidence);
@@ -247,11 +251,7 @@ fn judge_against_run(case: &Arc<Case>, account: &RecordingAnalysis<'_>, baseline
     let evidence = RunEvidence::of(
         account.recording,
         &account.unattributed,
-        |step| match others.got_through(step) {
-            _ if !account.claims(Claim::Sizes) => Err(UNCLAIMED_SIZES),
-            true => Ok(()),
-            false => Err(UNPROVED),
-        },
+        |step| account.possible(others.got_through(step)),
         |step| others.got_through(step),
     );
     let mut findings = troubles(&evidence);

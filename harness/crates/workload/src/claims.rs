@@ -102,7 +102,6 @@ impl Workload {
     /// What the harness can wait for.
     #[must_use]
     pub fn claims(&self) -> Claims {
-        let owned = |field: &str| self.owns.as_ref().is_none_or(|owned| owned.reports(field));
         Claims {
             status: ReportedCounts {
                 generation: self.claims_own("generation"),
@@ -111,10 +110,10 @@ impl Workload {
                 available: self.claims_own("available"),
             },
             owned: ReportedCounts {
-                generation: owned("/status/observedGeneration"),
-                replicas: owned("/status/replicas"),
-                ready: owned("/status/readyReplicas"),
-                available: owned("/status/availableReplicas"),
+                generation: self.owned_reports("/status/observedGeneration"),
+                replicas: self.owned_reports("/status/replicas"),
+                ready: self.owned_reports("/status/readyReplicas"),
+                available: self.owned_reports("/status/availableReplicas"),
             },
             sizes: self.has_claimed(Claim::Sizes),
             events: self.has_claimed(Claim::Events),
@@ -129,8 +128,13 @@ impl Workload {
     /// Whether a field of a ReplicaSet's line, or of a decision about one, is compared.
     pub fn claims_of_set(&self, key: &str) -> bool {
         let path = OWNED_STATUS.iter().find(|(known, _)| *known == key).map(|(_, path)| *path);
-        let is_reported = |path: &str| self.owns.as_ref().is_none_or(|owned| owned.reports(path));
-        self.has_promised_sign(Sign::Set(key), "replicasets.fields") && path.is_none_or(is_reported)
+        let is_reported = path.is_none_or(|path| self.owned_reports(path));
+        self.has_promised_sign(Sign::Set(key), "replicasets.fields") && is_reported
+    }
+
+    /// Whether what it owns has this field of a ReplicaSet's status.
+    fn owned_reports(&self, field: &str) -> bool {
+        self.owns.as_ref().is_none_or(|owned| owned.reports(field))
     }
 
     /// Whether a field of the workload's own line at a checkpoint, or of a decision about it, is
@@ -245,7 +249,7 @@ mod tests {
 
     #[rstest]
     #[case::all(json!({}), &[])]
-    #[case::find_promise(json!({"unclaimed": ["bounds.surge", "invariants.silence"]}), &["surge", "silence"])]
+    #[case::named(json!({"unclaimed": ["bounds.surge", "invariants.silence"]}), &["surge", "silence"])]
     #[case::no_bounds(json!({"paths": {"/spec/strategy": null}}), &["surge", "availability"])]
     #[case::other_bounds(json!({"paths": {"/spec/strategy": null}, "bounds": {"maxSurge": 1}}), &["availability"])]
     #[case::no_pause(json!({"paths": {"/spec/paused": null}}), &["paused"])]

@@ -13,6 +13,7 @@
 //!
 //! * `table` is the file that describes a workload, and the built-in descriptions.
 //! * `owned` is the kind in place of ReplicaSets, where there is one.
+//! * `paths` checks where a kind has its fields.
 //! * `view` translates a JSON object in either direction, and applies a patch to a Deployment
 //!   outside of a server.
 //! * `vocabulary` has the words of `claims`, and `claims` says what is waited for and judged.

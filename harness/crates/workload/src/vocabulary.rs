@@ -232,8 +232,7 @@ pub fn table() -> String {
         .to_owned();
     for promise in &PROMISES {
         let signs = promise.signs.iter().map(|sign| match sign {
-            Set(word) | Own(word) => format!("`{word}=`"),
-            Condition(word) => format!("`{word}=`"),
+            Set(word) | Own(word) | Condition(word) => format!("`{word}=`"),
             Invariant(word) => format!("invariant [`{word}`](timelines.md#invariants)"),
         });
         let mut signs: Vec<String> = signs.collect();
