@@ -1,19 +1,18 @@
 //! The instructions of commands on the simulated cluster, compared with a recorded baseline.
 //!
 //! ```text
-//! cargo bench --package lockstep --bench simulated -- instructions            # fails above the limit
-//! cargo bench --package lockstep --bench simulated -- instructions record     # replaces the baseline
+//! scripts/performance instructions            # fails above the limit
+//! scripts/performance instructions record     # replaces the baseline
 //! ```
 //!
 //! Callgrind counts them, so a busy machine changes nothing, and another processor little. Another
-//! compiler or libc does: record the baseline again with it. LOCKSTEP_PROGRAM names a program to
-//! count in place of that of this build.
+//! compiler or libc does: record the baseline again with it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::program::{self, folder};
 use crate::selection::Outcome;
 
 /// What is counted, and how many cases or programs it plays: nothing, a usual case, a case of each
@@ -54,19 +53,16 @@ const COMMANDS: [(&str, u64, &[&str]); 4] = [
 const LIMIT: f64 = 1.10;
 
 pub(crate) fn run(arguments: &[String]) -> Outcome {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let file = root.join("harness/benches/instructions.baseline");
+    let file = folder().join("harness/benches/instructions.baseline");
     if Command::new("valgrind").arg("--version").output().is_err() {
         return Err("instructions are counted by valgrind, which is not installed".into());
     }
-    let program =
-        std::env::var_os("LOCKSTEP_PROGRAM").map_or_else(|| env!("CARGO_BIN_EXE_lockstep").into(), PathBuf::from);
     let recorded = std::fs::read_to_string(&file)?;
     let baseline = read(&recorded)?;
     let (mut text, mut over) = (String::new(), Vec::new());
     println!("{:8} {:>16} {:>16} {:>8}", "", "baseline, M", "now, M", "ratio");
     for (name, plays, command) in COMMANDS {
-        let now = count(&program, &root, command)? / plays;
+        let now = count(command)? / plays;
         writeln!(text, "{name} {now}")?;
         let before = baseline.get(name).copied();
         #[expect(clippy::cast_precision_loss, reason = "fewer than 2^53")]
@@ -86,12 +82,12 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
 }
 
 /// The instructions that a command takes, with all its threads.
-fn count(program: &Path, folder: &Path, command: &[&str]) -> Result<u64, Box<dyn std::error::Error>> {
+fn count(command: &[&str]) -> Result<u64, Box<dyn std::error::Error>> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .arg(program)
+        .arg(program::path())
         .args(command)
-        .current_dir(folder)
+        .current_dir(folder())
         .output()?;
     let printed = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {

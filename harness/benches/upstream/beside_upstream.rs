@@ -14,8 +14,8 @@
 //! It only measures. Measure an optimised build:
 //!
 //! ```text
-//! cargo build --release --package rollout-controller
-//! LOCKSTEP_CONTROLLER=target/release/rollout-controller cargo bench --package lockstep --bench upstream -- beside_upstream
+//! cargo build --profile dist --package rollout-controller
+//! LOCKSTEP_CONTROLLER=target/dist/rollout-controller cargo bench --package lockstep --bench upstream -- beside_upstream
 //! ```
 //!
 //! `LOCKSTEP_DOCS=overwrite` writes docs/performance.md.

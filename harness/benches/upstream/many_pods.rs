@@ -6,8 +6,8 @@
 //! optimised build:
 //!
 //! ```text
-//! cargo build --release --package rollout-controller
-//! LOCKSTEP_CONTROLLER=target/release/rollout-controller cargo bench --package lockstep --bench upstream -- many_pods
+//! cargo build --profile dist --package rollout-controller
+//! LOCKSTEP_CONTROLLER=target/dist/rollout-controller cargo bench --package lockstep --bench upstream -- many_pods
 //! ```
 
 use std::collections::BTreeMap;
