@@ -411,6 +411,32 @@ pub struct Trouble {
     /// Whether the subject did not serve the probe either, which no case can prevent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub probe_unserved: bool,
+    /// What is wrong, where the harness waited for it.
+    #[serde(default, skip_serializing_if = "TroubleTopic::is_other")]
+    pub about: TroubleTopic,
+}
+
+/// What a [`Trouble`] is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum TroubleTopic {
+    /// The status of a Deployment is not brought up to date.
+    DeploymentStatus,
+    /// The status of a ReplicaSet is not brought up to date.
+    ReplicaSetStatus,
+    /// An Event is not published.
+    Events,
+    /// Anything else.
+    #[default]
+    #[serde(other)]
+    Other,
+}
+
+impl TroubleTopic {
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_other(&self) -> bool {
+        *self == Self::Other
+    }
 }
 
 impl Trouble {
@@ -421,7 +447,13 @@ impl Trouble {
 
     /// Trouble of this party.
     pub fn new(blame: Blame, why: impl Into<String>) -> Self {
-        Self { blame, why: why.into(), ended: false, probe_unserved: false }
+        Self { blame, why: why.into(), ended: false, probe_unserved: false, about: TroubleTopic::Other }
+    }
+
+    /// The same, about this.
+    #[must_use]
+    pub fn about(self, about: TroubleTopic) -> Self {
+        Self { about, ..self }
     }
 
     /// The subject's process ended, for this reason.

@@ -29,8 +29,8 @@ pub mod testing;
 pub use body::Body;
 pub use entry::{
     Blame, ChangeType, Diagnosis, Effect, FOREIGN_WRITER, Header, Identity, ImpossibleStep, Injection, ObjectVersion,
-    PodExpectation, RecordingEnd, RecordingEntry, Settling, StepMark, SubjectKind, SubjectRequest, Trouble, WriterRole,
-    join_names,
+    PodExpectation, RecordingEnd, RecordingEntry, Settling, StepMark, SubjectKind, SubjectRequest, Trouble,
+    TroubleTopic, WriterRole, join_names,
 };
 pub use file_name::FileName;
 pub use recording::{FORMAT, Recording, RecordingError, pack_old};

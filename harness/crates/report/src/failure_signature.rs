@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use lockstep_recording::{Blame, Trouble};
+use lockstep_recording::{Blame, Trouble, TroubleTopic};
 use lockstep_verdict::{FindingKind, Judgement};
 
 use super::failure::sentence;
@@ -20,8 +20,8 @@ pub(super) fn failure_signature(judgement: &Judgement) -> BTreeSet<String> {
     let text = sentence(&finding.kind);
     let parts = match &finding.kind {
         FindingKind::Divergence(_) => difference_words(first_line(&text)),
-        FindingKind::Unsettled(Trouble { blame: Blame::Subject, why, ended: false, .. }) => {
-            vec![unsettled(first_line(why))]
+        FindingKind::Unsettled(Trouble { blame: Blame::Subject, why, ended: false, about, .. }) => {
+            vec![unsettled(first_line(why), *about)]
         }
         _ => vec![mask_numbers(first_line(&text))],
     };
@@ -30,16 +30,16 @@ pub(super) fn failure_signature(judgement: &Judgement) -> BTreeSet<String> {
 
 /// Why a step did not settle, without object, counter and waiting time: a controller that does not
 /// update a status may leave one of the case's or one of the probe's outdated.
-fn unsettled(why: &str) -> String {
+fn unsettled(why: &str, about: TroubleTopic) -> String {
     let what =
         [Trouble::DID_NOTHING, Trouble::WRONG_STATE].iter().find_map(|how| why.strip_prefix(how)?.strip_prefix(": "));
     let what = what.unwrap_or(why);
     let what = what.rsplit_once(" (after ").map_or(what, |(what, _)| what);
-    let kinds = [("deployment/", "Deployment"), ("replicaset/", "ReplicaSet")];
-    let stale = kinds.iter().find(|(prefix, _)| what.starts_with(prefix) && what.contains(" has status."));
-    let what = match stale {
-        Some((_, kind)) => format!("the status of a {kind} is not brought up to date"),
-        None => mask_numbers(what),
+    let stale = |kind: &str| format!("the status of a {kind} is not brought up to date");
+    let what = match about {
+        TroubleTopic::DeploymentStatus => stale("Deployment"),
+        TroubleTopic::ReplicaSetStatus => stale("ReplicaSet"),
+        TroubleTopic::Events | TroubleTopic::Other => mask_numbers(what),
     };
     format!("the namespace did not settle: {what}")
 }
@@ -95,7 +95,8 @@ mod tests {
             "stayed in the wrong state: deployment/api has status.observedGeneration 1, and 3 is right (after 5s)",
             "stayed in the wrong state: deployment/probe, in a namespace of its own, has status.readyReplicas 0, and 1 is right (after 20s)",
         ];
-        let causes: BTreeSet<_> = seen.into_iter().map(unsettled).collect();
+        let stale = |why| unsettled(why, TroubleTopic::DeploymentStatus);
+        let causes: BTreeSet<_> = seen.into_iter().map(stale).collect();
         assert_eq!(
             causes,
             BTreeSet::from([
@@ -107,12 +108,9 @@ mod tests {
             "never became quiet: 12 more writes after 20s",
             "the subject made no request in the 60 s since it was started again",
         ];
-        let causes: BTreeSet<_> = others.into_iter().map(unsettled).collect();
+        let causes: BTreeSet<_> = others.into_iter().map(|why| unsettled(why, TroubleTopic::Other)).collect();
         assert_eq!(causes.len(), 3, "{causes:?}");
-        assert_ne!(
-            unsettled("stayed in the wrong state: replicaset/web-1 has status.replicas 2, and 3 is right"),
-            unsettled(seen[0])
-        );
+        assert_ne!(unsettled(seen[0], TroubleTopic::ReplicaSetStatus), stale(seen[0]));
     }
 
     #[test]

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use lockstep_case::filter::labels;
+use lockstep_recording::TroubleTopic;
 use lockstep_support::outcome::Verdict;
 use lockstep_timeline::{Decision, DecisionAction, KeyValue, State, Timeline, TimelineEvents, TimelineLine};
 use lockstep_workload::vocabulary::{Sign, area_of, areas, is_needed_by};
@@ -124,10 +125,10 @@ fn area_of_finding(finding: &VerdictFinding) -> &'static str {
         FindingKind::Breach(breach) => area_of(Sign::Invariant(breach.invariant.name())),
         FindingKind::Divergence(difference) => area_of_difference(difference),
         FindingKind::Unexpected(_) | FindingKind::Rule(_) => "rules",
-        FindingKind::Unsettled(trouble) | FindingKind::Trouble(trouble) => match trouble.why.as_str() {
-            why if why.contains("published no Event") => EVENTS,
-            why if why.contains("has status.") => STATUS,
-            _ => REPLICA_SETS,
+        FindingKind::Unsettled(trouble) | FindingKind::Trouble(trouble) => match trouble.about {
+            TroubleTopic::Events => EVENTS,
+            TroubleTopic::DeploymentStatus => STATUS,
+            TroubleTopic::ReplicaSetStatus | TroubleTopic::Other => REPLICA_SETS,
         },
         FindingKind::OtherRun(_) | FindingKind::BothIdle => REPLICA_SETS,
     }
@@ -175,7 +176,7 @@ fn differing<'a>(one: &'a [KeyValue], two: &'a [KeyValue]) -> Option<&'a KeyValu
 #[cfg(test)]
 mod tests {
     use lockstep_recording::testing::{RecordingBuilder, deployment, owned_set, ready, revision, scaled, with_patch};
-    use lockstep_recording::{Blame, Recording};
+    use lockstep_recording::{Blame, Recording, Trouble};
     use serde_json::{Value, json};
 
     use super::*;
@@ -221,11 +222,18 @@ mod tests {
     fn case_that_is_not_conformant_counts_once() {
         let workload = workload(&json!({}));
         assert_eq!(rows(&scored(&scaled_to(13, &workload).settled().end(), &workload)), [("replicasets", 0, 1)]);
-        let unsettled = |why: &str| scaled_to(12, &workload).unsettled(Blame::Subject, why).end();
-        let stale = unsettled("settled in the wrong state: deployment/web has status.replicas 10, and 12 is right");
-        assert_eq!(rows(&scored(&stale, &workload)), [("status", 0, 1)]);
-        let silent = scaled_to(12, &workload).settled().trouble(Blame::Subject, "published no Event about x").aborted();
-        assert_eq!(rows(&scored(&silent, &workload)), [("events", 0, 1)]);
+        let topics = [
+            (TroubleTopic::DeploymentStatus, "status"),
+            (TroubleTopic::Events, "events"),
+            (TroubleTopic::ReplicaSetStatus, "replicasets"),
+            (TroubleTopic::Other, "replicasets"),
+        ];
+        for (about, area) in topics {
+            // The words are those of another area: they do not count.
+            let trouble = Trouble::new(Blame::Subject, "published no Event, has status.replicas 10").about(about);
+            let unsettled = scaled_to(12, &workload).unsettled_by(trouble).end();
+            assert_eq!(rows(&scored(&unsettled, &workload)), [(area, 0, 1)]);
+        }
         let broken = scaled_to(12, &workload).unsettled(Blame::Environment, "etcd").end();
         let score = scored(&broken, &workload);
         assert_eq!((rows(&score), score.verdicts, score.inconclusive), (vec![], 0, 1));

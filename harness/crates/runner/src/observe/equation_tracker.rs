@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lockstep_case::model::Terminations;
 use lockstep_recording::controllers::{Controller, ControllerSet};
-use lockstep_recording::{Blame, Trouble};
+use lockstep_recording::{Blame, Trouble, TroubleTopic};
 use lockstep_workload::Claims;
 
 use super::object::OwnerCounts;
@@ -60,6 +60,22 @@ enum Equation {
     History,
 }
 
+impl Equation {
+    /// What a violation is about.
+    fn topic(self) -> TroubleTopic {
+        match self {
+            Self::DeploymentStatus => TroubleTopic::DeploymentStatus,
+            Self::ReplicaSetStatus => TroubleTopic::ReplicaSetStatus,
+            Self::DeploymentFinalizer
+            | Self::ReplicaSetFinalizer
+            | Self::OrphanedReplicaSet
+            | Self::OrphanedPod
+            | Self::ReplicaSetSize
+            | Self::History => TroubleTopic::Other,
+        }
+    }
+}
+
 impl EquationTracker {
     /// Mark this object: its equations must be evaluated again.
     pub(super) fn changed(&mut self, kind: WatchedKind, name: &str) {
@@ -74,8 +90,9 @@ impl EquationTracker {
         let mut suspects = view.pods.suspects().filter_map(|name| view.get(WatchedKind::Pod, name));
         let node = suspects.find_map(|pod| equations::node(pod, terminations, unbound));
         let first = |equations: &[Equation]| {
-            let reasons = equations.iter().filter_map(|equation| self.violations.get(equation)?.values().next());
-            reasons.map(String::clone).next()
+            equations
+                .iter()
+                .find_map(|equation| Some((*equation, self.violations.get(equation)?.values().next()?.clone())))
         };
         let sets = [
             Equation::DeploymentFinalizer,
@@ -86,13 +103,16 @@ impl EquationTracker {
         ];
         let sizes: &[Equation] = if under_test.has(Controller::ReplicaSet) { &[] } else { &[Equation::ReplicaSetSize] };
         let found = [
-            (Blame::Environment, node),
             (blame_of(Controller::ReplicaSet), first(&sets)),
             (Blame::Environment, first(sizes)),
             (blame_of(Controller::Deployment), first(&[Equation::DeploymentStatus])),
         ];
-        let found = found.into_iter().filter_map(|(blame, why)| Some(Trouble::new(blame, why?)));
-        found.min_by_key(|trouble| trouble.blame == Blame::Subject)
+        let found = found.into_iter().filter_map(|(blame, unmet)| {
+            let (equation, why) = unmet?;
+            Some(Trouble::new(blame, why).about(equation.topic()))
+        });
+        let node = node.map(|why| Trouble::new(Blame::Environment, why));
+        node.into_iter().chain(found).min_by_key(|trouble| trouble.blame == Blame::Subject)
     }
 
     /// Whether a completed Deployment still has more empty old ReplicaSets than its history limit.
@@ -231,11 +251,12 @@ mod tests {
         #[case] of_deployments: Blame,
     ) {
         let under_test: ControllerSet = under_test.parse().unwrap();
+        let topics = [TroubleTopic::DeploymentStatus, TroubleTopic::ReplicaSetStatus];
         for (at, blame) in [(1, of_sets), (0, of_deployments)] {
             let mut by_kind = settled_objects();
             change(&mut by_kind[at], "/status/observedGeneration", json!(0));
             let found = check(&by_kind, &under_test, false).unwrap();
-            assert_eq!(found.blame, blame, "{found:?}");
+            assert_eq!((found.blame, found.about), (blame, topics[at]), "{found:?}");
         }
     }
 
@@ -279,6 +300,10 @@ mod tests {
             (Some(trouble), Some((blame, words))) => {
                 assert_eq!(trouble.blame, blame, "{trouble:?}");
                 assert!(trouble.why.contains(words), "{trouble:?}");
+                assert_eq!(
+                    trouble.about != TroubleTopic::Other,
+                    words.contains("observedGeneration") || words.contains("Replicas")
+                );
             }
             (found, expected) => panic!("{found:?} instead of {expected:?}"),
         }

@@ -24,7 +24,7 @@ use std::time::Duration;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use lockstep_cluster::installation;
 use lockstep_recording::controllers::{Controller, ControllerSet};
-use lockstep_recording::{Blame, Trouble};
+use lockstep_recording::{Blame, Trouble, TroubleTopic};
 use lockstep_support::clock::{self, Instant};
 use lockstep_workload::Claims;
 use serde_json::{Value, json};
@@ -289,9 +289,9 @@ impl Probe {
             replica_set: self.replica_set().map(|it| (it.int(READY), it.int("/spec/replicas"))),
             pod: self.pod().map(|pod| pod.ready()),
         };
-        let (controller, description) = sight.stopped_at();
+        let (controller, about, description) = sight.stopped_at();
         let why = format!("deployment/probe, in a namespace of its own, {description}");
-        Trouble::new(self.blame_of(controller), why)
+        Trouble::new(self.blame_of(controller), why).about(about)
     }
 
     /// Whether the test environment's own controllers answer, which shows who is to blame for a
@@ -334,7 +334,7 @@ impl Probe {
             false => format!("published no Event {description} within {budget:?}"),
         };
         Err(match self.blame_of(controller) {
-            Blame::Subject => Trouble::new(Blame::Subject, why),
+            Blame::Subject => Trouble::new(Blame::Subject, why).about(TroubleTopic::Events),
             Blame::Environment => environment(format!("the test environment's {} {why}", controller.title())),
         })
     }
@@ -425,21 +425,23 @@ fn involved_names(events: &[CachedObject], kind: WatchedKind) -> impl Iterator<I
 
 impl ProbeSnapshot {
     /// The first controller on the way that did not do its part, and what is wrong.
-    fn stopped_at(&self) -> (Controller, String) {
+    fn stopped_at(&self) -> (Controller, TroubleTopic, String) {
+        let other = |controller, description: &str| (controller, TroubleTopic::Other, description.to_owned());
         let Some((counted, wanted)) = self.replica_set else {
-            return (Controller::Deployment, "has no ReplicaSet".to_owned());
+            return other(Controller::Deployment, "has no ReplicaSet");
         };
         match (self.pod, self.deployment) {
-            (None, _) if wanted == 0 => (Controller::Deployment, "has a ReplicaSet that wants no pod".to_owned()),
-            (None, _) => (Controller::ReplicaSet, "has a ReplicaSet without a pod".to_owned()),
+            (None, _) if wanted == 0 => other(Controller::Deployment, "has a ReplicaSet that wants no pod"),
+            (None, _) => other(Controller::ReplicaSet, "has a ReplicaSet without a pod"),
             (Some(ready), _) if counted != i64::from(ready) => {
                 let right = i64::from(ready);
                 let description = format!("has a ReplicaSet with status.readyReplicas {counted}, and {right} is right");
-                (Controller::ReplicaSet, description)
+                (Controller::ReplicaSet, TroubleTopic::ReplicaSetStatus, description)
             }
             (Some(_), found) => {
                 let found = found.unwrap_or_default();
-                (Controller::Deployment, format!("has status.readyReplicas {found}, and {counted} is right"))
+                let description = format!("has status.readyReplicas {found}, and {counted} is right");
+                (Controller::Deployment, TroubleTopic::DeploymentStatus, description)
             }
         }
     }
@@ -463,8 +465,9 @@ mod tests {
         #[case] controller: Controller,
         #[case] words: &str,
     ) {
-        let (found, description) = ProbeSnapshot { deployment: Some(0), replica_set, pod }.stopped_at();
+        let (found, about, description) = ProbeSnapshot { deployment: Some(0), replica_set, pod }.stopped_at();
         assert_eq!(found, controller);
+        assert_eq!(about != TroubleTopic::Other, words.contains("readyReplicas"), "{about:?}");
         assert!(description.contains(words), "{description}");
     }
 

@@ -234,9 +234,9 @@ async fn blame_for_timeout(
 
 /// The trouble about a false equation when the budget is spent: the subject did nothing, or did
 /// something wrong.
-pub(super) fn wrong_state(Trouble { blame, why, .. }: &Trouble, context: &SettleContext<'_>) -> Trouble {
+pub(super) fn wrong_state(Trouble { blame, why, about, .. }: &Trouble, context: &SettleContext<'_>) -> Trouble {
     let how = if (context.writes)() == 0 { Trouble::DID_NOTHING } else { Trouble::WRONG_STATE };
-    Trouble::new(*blame, format!("{how}: {why} (after {:?})", context.budget))
+    Trouble::new(*blame, format!("{how}: {why} (after {:?})", context.budget)).about(*about)
 }
 
 /// The trouble about a budget that is spent while the interceptor withholds messages.
