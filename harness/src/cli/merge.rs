@@ -30,7 +30,12 @@ pub(super) fn execute(arguments: &Arguments) -> Result<RunOutcome, CliError> {
         note!("{} repeats another file; it counts once", path.display());
     }
     match arguments.format.output {
-        OutputFormat::Json => merged.lines().into_iter().for_each(|(_, text)| say!("{}", sanitize::json(text))),
+        OutputFormat::Json => {
+            merged.lines().into_iter().for_each(|(_, text)| say!("{}", sanitize::json(text)));
+            if let Some(score) = report::score_of_plays(plays_of(&merged)) {
+                say!("{}", report::score_json(&score));
+            }
+        }
         OutputFormat::Human => print(&merged),
     }
     // With JSON on standard output, messages go to standard error.
@@ -47,6 +52,13 @@ pub(super) fn execute(arguments: &Arguments) -> Result<RunOutcome, CliError> {
     let missing = (!merged.missing.is_empty()).then_some(RunOutcome::Inconclusive);
     let outcomes: Vec<RunOutcome> = merged.outcomes().into_iter().chain(missing).collect();
     Ok(RunOutcome::most_severe(outcomes))
+}
+
+fn plays_of(merged: &MergedResults) -> impl Iterator<Item = &PlaySummary> {
+    merged.lines().into_iter().filter_map(|(line, _)| match line {
+        ResultLine::Play(play) => Some(play),
+        ResultLine::Faults(_) | ResultLine::Search(_) | ResultLine::Explore(_) => None,
+    })
 }
 
 /// Print the last lines of the run.
@@ -104,6 +116,9 @@ fn print_plays(plays: &[&PlaySummary], merged: &MergedResults) {
     let causes = report::common_causes(bad);
     if !causes.is_empty() {
         out::report(&format!("{causes}\n"));
+    }
+    if let Some(score) = report::score_of_plays(plays.iter().copied()) {
+        out::report(&format!("\n{}", report::score(&score)));
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use lockstep_case::Case;
 use lockstep_recording::controllers::ControllerSet;
 use lockstep_report::campaign::{Item, ResultsEnd, ResultsError, ResultsHeader, Shard, digest_of, write};
-use lockstep_report::{self as report, PlaySummary};
+use lockstep_report::{self as report, PlayScore, PlaySummary};
 use lockstep_runner::run::{FileError, PlayPlan, PlayRound, RunEvent, Setup, Subscriber};
 use lockstep_subject::SubjectSpec;
 use lockstep_support::outcome::RunOutcome;
@@ -164,7 +164,9 @@ impl Subscriber for ShardResults {
         match *event {
             RunEvent::CaseJudged(judged) => {
                 let summary = PlaySummary::new(judged.judgement, judged.golden, judged.seed);
-                let summary = PlaySummary { item: judged.item, ..summary };
+                let workload = judged.recording.header.workload.as_deref();
+                let score = workload.map(|workload| Box::new(PlayScore::new(judged.judgement, workload)));
+                let summary = PlaySummary { item: judged.item, score, ..summary };
                 self.add(report::json_of_play(judged.judgement, &summary, judged.rerun));
             }
             RunEvent::FaultsTried(of) => self.add(report::faults_json(of)),

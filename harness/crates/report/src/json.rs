@@ -27,6 +27,9 @@ pub fn json_of_play(judgement: &Judgement, summary: &PlaySummary, rerun: &RerunC
     value["item"] = summary.item.into();
     value["seed"] = summary.seed.into();
     value["upstream"] = summary.upstream.clone().into();
+    if let Some(score) = &summary.score {
+        value["score"] = json!(score);
+    }
     value["repeat"] = rerun.repeat.clone().into();
     sanitize::json(&value.to_string()).into_owned()
 }

@@ -48,9 +48,9 @@ pub use handover::{
     CaseHandovers, HandoverDifference, TriedHandover, handovers, handovers_json, handovers_markdown, handovers_table,
 };
 pub use json::{identity, json, json_of_play};
-pub use play_summary::{PlaySummary, PlayTally};
+pub use play_summary::{PlayScore, PlaySummary, PlayTally};
 pub use rows::bless_diff;
-pub use score::{score, score_json, score_markdown};
+pub use score::{score, score_json, score_markdown, score_of_plays};
 pub use side_by_side::{TitledTimeline, side_by_side};
 pub use summary::{common_causes, list_not_conformant, summary};
 pub use table::{table, totals};

@@ -6,11 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lockstep_recording::Identity;
 use lockstep_support::fingerprint::fingerprint;
-use lockstep_support::outcome::RunOutcome;
+use lockstep_support::outcome::{RunOutcome, Verdict};
 use lockstep_support::pluralize;
 use lockstep_timeline::GoldenOutcomes;
-use lockstep_verdict::Judgement;
-use serde::{Deserialize, Deserializer};
+use lockstep_verdict::{Judgement, scored_areas};
+use lockstep_workload::Workload;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::failure::headline;
 use super::failure_signature::failure_signature;
@@ -45,6 +46,20 @@ pub struct PlaySummary {
     /// How often upstream had each of several outcomes, such as `15 of 20`.
     #[serde(default)]
     pub upstream: Vec<String>,
+    /// Where it counts in the score of its workload, if it was played on one.
+    #[serde(default)]
+    pub score: Option<Box<PlayScore>>,
+}
+
+/// Where a play counts in the score of a described kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlayScore {
+    /// The description.
+    pub workload: Workload,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The areas.
+    pub areas: Vec<String>,
 }
 
 /// A subject or a cluster, with its version.
@@ -95,7 +110,17 @@ impl From<&Judgement> for PlaySummary {
             seed: None,
             nearest: judgement.nearest.map(|nearest| OutcomeNumber { number: nearest.number }),
             upstream: Vec::new(),
+            score: None,
         }
+    }
+}
+
+impl PlayScore {
+    /// Where a play on this workload counts.
+    #[must_use]
+    pub fn new(judgement: &Judgement, workload: &Workload) -> Self {
+        let areas = scored_areas(judgement).into_iter().map(ToOwned::to_owned).collect();
+        Self { workload: workload.clone(), verdict: judgement.verdict, areas }
     }
 }
 

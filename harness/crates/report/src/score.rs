@@ -8,7 +8,20 @@ use lockstep_verdict::{AreaScore, Score};
 use lockstep_workload::ClaimedShare;
 use serde_json::{Value, json};
 
+use super::play_summary::{PlayScore, PlaySummary};
 use super::table::pad;
+
+/// The score of those plays that were on a described kind; `None` if none was.
+#[must_use]
+pub fn score_of_plays<'a>(plays: impl IntoIterator<Item = &'a PlaySummary>) -> Option<Score> {
+    let mut all = None::<Score>;
+    for play in plays {
+        if let Some(PlayScore { workload, verdict, areas }) = play.score.as_deref() {
+            all.get_or_insert_with(|| Score::new(workload)).add_case(&play.case, *verdict, areas);
+        }
+    }
+    all
+}
 
 /// The score as a table, with the cases that are not conformant below.
 #[must_use]
@@ -87,4 +100,44 @@ fn printable(text: &str) -> String {
     let mut text = text.to_owned();
     sanitize_line(&mut text);
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use lockstep_recording::testing::{RecordingBuilder, deployment, owned_set, scaled};
+    use lockstep_timeline::Timeline;
+    use lockstep_verdict::testing::judge;
+    use lockstep_workload::Workload;
+
+    use super::*;
+    use crate::RerunCommands;
+    use crate::campaign::ResultLine;
+
+    /// A rollout whose ReplicaSet is scaled to this size.
+    fn scaled_to(size: i32, workload: &Workload) -> RecordingBuilder {
+        let web = deployment("web", 10, "app:1");
+        let set = owned_set(&web, "1", "app:1", 10);
+        let builder = RecordingBuilder::rolled_out(10).user_step(1, "scale 12").driver_write(&scaled(&web, 12));
+        builder.with_workload(workload).subject_write(&scaled(&set, size)).settled()
+    }
+
+    #[test]
+    fn score_of_results_is_that_of_the_run() {
+        let description = json!({"apiVersion": "apps/v1", "kind": "Deployment", "plural": "deployments"});
+        let workload = Workload::from_json(description).unwrap();
+        let golden = Timeline::from_recording(&scaled_to(12, &workload).end());
+        let mut of_run = Score::new(&workload);
+        let mut plays = Vec::new();
+        for size in [12, 13] {
+            let judgement = judge(&scaled_to(size, &workload).end(), Some(&golden));
+            of_run.add(&judgement);
+            let score = Some(Box::new(PlayScore::new(&judgement, &workload)));
+            let summary = PlaySummary { score, ..PlaySummary::from(&judgement) };
+            let line = crate::json_of_play(&judgement, &summary, &RerunCommands::default());
+            let ResultLine::Play(read) = ResultLine::read("run", &line).unwrap() else { panic!("{line}") };
+            plays.push(read);
+        }
+        assert_eq!(score_of_plays(&plays).as_ref(), Some(&of_run));
+        assert_eq!((of_run.verdicts, of_run.rows[0].broken.len()), (2, 1));
+    }
 }

@@ -61,31 +61,45 @@ impl Score {
 
     /// Adds a judgement.
     pub fn add(&mut self, judgement: &Judgement) {
-        match (judgement.verdict, judgement.decisive()) {
-            (Verdict::Conformant, _) => {
-                let labels = labels(&judgement.definition);
-                let shown = shown_areas(&judgement.timeline);
-                for row in &mut self.rows {
-                    let is_about = shown.contains(row.area)
-                        || [REPLICA_SETS, "bounds", "invariants"].contains(&row.area)
-                        || row.area == "rules" && !judgement.definition.rules.is_empty()
-                        || is_needed_by(row.area, judgement.definition.area())
-                        || labels.iter().any(|label| is_needed_by(row.area, label));
-                    if is_about && row.claimed != ClaimedShare::Nothing {
-                        row.conformant.insert(judgement.case.clone());
-                    }
-                }
-                self.verdicts += 1;
-            }
-            (Verdict::NonConformant, Some(finding)) => {
-                let area = area_of_finding(finding);
-                if let Some(row) = self.rows.iter_mut().find(|row| row.area == area) {
-                    row.broken.insert(judgement.case.clone());
-                }
-                self.verdicts += 1;
-            }
-            _ => self.inconclusive += 1,
+        self.add_case(&judgement.case, judgement.verdict, &scored_areas(judgement));
+    }
+
+    /// Adds a case with this verdict that counts in these areas.
+    pub fn add_case(&mut self, case: &str, verdict: Verdict, areas: &[impl AsRef<str>]) {
+        match verdict {
+            Verdict::Inconclusive => self.inconclusive += 1,
+            Verdict::Conformant | Verdict::NonConformant => self.verdicts += 1,
         }
+        let counts = |row: &&mut AreaScore| areas.iter().any(|area| area.as_ref() == row.area);
+        for row in self.rows.iter_mut().filter(counts) {
+            match verdict {
+                Verdict::Conformant if row.claimed != ClaimedShare::Nothing => row.conformant.insert(case.to_owned()),
+                Verdict::NonConformant => row.broken.insert(case.to_owned()),
+                Verdict::Conformant | Verdict::Inconclusive => continue,
+            };
+        }
+    }
+}
+
+/// The areas in which a case counts: those that a conformant one is about, and that of the first
+/// finding of one that is not.
+#[must_use]
+pub fn scored_areas(judgement: &Judgement) -> Vec<&'static str> {
+    match (judgement.verdict, judgement.decisive()) {
+        (Verdict::Conformant, _) => {
+            let labels = labels(&judgement.definition);
+            let shown = shown_areas(&judgement.timeline);
+            let is_about = |area: &&'static str| {
+                shown.contains(area)
+                    || [REPLICA_SETS, "bounds", "invariants"].contains(area)
+                    || *area == "rules" && !judgement.definition.rules.is_empty()
+                    || is_needed_by(area, judgement.definition.area())
+                    || labels.iter().any(|label| is_needed_by(area, label))
+            };
+            areas().filter(is_about).collect()
+        }
+        (Verdict::NonConformant, Some(finding)) => vec![area_of_finding(finding)],
+        _ => Vec::new(),
     }
 }
 

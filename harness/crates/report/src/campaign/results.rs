@@ -239,7 +239,7 @@ impl ResultsEnd {
 }
 
 impl ResultLine {
-    fn read(command: &str, text: &str) -> Result<Self, String> {
+    pub(crate) fn read(command: &str, text: &str) -> Result<Self, String> {
         match command {
             "run" => parse_line(text).map(Self::Play),
             "faults" => parse_line(text).map(Self::Faults),
