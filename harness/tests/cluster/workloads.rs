@@ -21,7 +21,7 @@ const VERSION: &str = "v1.9.0";
 const PROGRAM: &str = "rollouts-controller";
 
 pub(crate) fn trials() -> Vec<Trial> {
-    let program = controller();
+    let program = argo_rollouts();
     if program.is_none() {
         eprintln!("{PROGRAM} is not built: scripts/fetch argo-rollouts builds it; its trials are ignored");
     }
@@ -70,6 +70,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     trials.extend([
         python("a_fork_is_judged_by_annotated_deployments", play_fork),
         python("a_refused_operation_is_inconclusive", refuse_operation),
+        python("an_event_of_an_owned_kind_is_overtaken", overtake),
         python("an_owned_kind_is_judged_as_replica_sets", play_fleets),
         python("what_only_creates_is_conformant_if_it_claims_only_that", create_only),
         python("what_only_creates_is_not_conformant_if_it_claims_more", create_and_claim_more),
@@ -189,6 +190,22 @@ fn refuse_operation() -> Result<(), Failed> {
     judge("sim", &subject, "30s", &selection)
 }
 
+/// An event is known by the name of the kind that is in the place of ReplicaSets.
+fn overtake() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let case = folder.path().join("overtaken.yaml");
+    let given = "given:\n  - deployment: {name: web, replicas: 2, image: \"app:1\"}\n  - ready: {pods: all}\n";
+    let step = "{image: \"app:2\"}\n    fault: {watch: replicasets, event: 1, action: {overtaken: 1}}";
+    std::fs::write(&case, format!("description: x\n{given}steps:\n  - set: {step}\n"))?;
+    let (subject, description) = described_subject("fleet");
+    let selection = Selection {
+        cases: &[],
+        flags: &[case.to_str().ok_or("a path that is text")?, "--workload", &description],
+        words: &["1 unblessed"],
+    };
+    judge("sim", &subject, "30s", &selection)
+}
+
 /// A controller that creates ReplicaSets and does nothing else.
 fn play_creator(claims: &str, budget: &str, words: &[&str]) -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
@@ -219,8 +236,8 @@ fn create_and_claim_more() -> Result<(), Failed> {
     play_creator("replicasets.creation, replicasets.name", "30s", &["4 cases in", "4 non-conformant", "name=unusual"])
 }
 
-/// The path of the controller.
-fn controller() -> Option<PathBuf> {
+/// The path of the controller of Argo Rollouts, if it is built.
+pub(crate) fn argo_rollouts() -> Option<PathBuf> {
     let own = std::env::var_os("LOCKSTEP_BIN").filter(|folder| !folder.is_empty()).map(PathBuf::from);
     let cached = cluster::cache_dir().map(|cache| cache.join("argo-rollouts").join(VERSION));
     own.into_iter().chain(cached).map(|folder| folder.join(PROGRAM)).find(|program| program.is_file())

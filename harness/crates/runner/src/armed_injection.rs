@@ -47,6 +47,11 @@ pub(super) async fn next_intercepted(injection: Option<&mut ArmedInjection<'_>>)
 /// The resource of a watch that the interceptor cannot read.
 pub(super) struct UnreadableWatch(pub(super) String);
 
+/// What the server calls a resource of a case, which may be of a workload.
+pub(super) fn own_resource(workload: Option<&Workload>, resource: &str) -> String {
+    workload.map_or(resource, |workload| workload.own_resource(resource)).to_owned()
+}
+
 /// Arm the faults and changes of a step.
 pub(super) fn arm<'a>(
     control: &Control,
@@ -54,8 +59,7 @@ pub(super) fn arm<'a>(
     workload: Option<&Workload>,
     step: &'a Step,
 ) -> Result<Option<ArmedInjection<'a>>, UnreadableWatch> {
-    let own_resource =
-        |resource: &str| workload.map_or(resource, |workload| workload.own_resource(resource)).to_owned();
+    let own_resource = |resource: &str| own_resource(workload, resource);
     let watch = |resource: &str, nth, act| {
         let (namespace, resource) = (namespace.to_owned(), own_resource(resource));
         let opaque = UnreadableWatch(resource.clone());

@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use lockstep_case::model::{DecisionKind, DecisionMatcher, FaultAction, FaultPoint, ProcessAction, Step};
+use lockstep_case::model::{DecisionKind, DecisionMatcher, Fault, FaultAction, FaultPoint, ProcessAction, Step};
 use lockstep_intercept::{Intercepted, Verb, object_of};
 use lockstep_recording::{Blame, Effect, ImpossibleStep, Injection, RecordingEntry};
 use lockstep_support::clock;
@@ -16,7 +16,7 @@ use lockstep_support::pointer::JsonPointer;
 use lockstep_timeline::object::controller;
 use serde_json::Value;
 
-use crate::armed_injection::{ArmedInjection, UnreadableWatch, arm, next_intercepted};
+use crate::armed_injection::{ArmedInjection, UnreadableWatch, arm, next_intercepted, own_resource};
 use crate::case_run::{Abort, CaseRun};
 use crate::driver::label;
 use crate::observe::settle::{SubjectActivity, wait_until_received};
@@ -47,10 +47,13 @@ impl<'a> CaseRun<'a> {
         let overtaken = self.session.interceptor.control().take_overtaken(&self.namespace);
         let why = match self.injection.take() {
             Some(ArmedInjection::Late { fault, .. }) => {
+                let workload = self.session.environment.workload.as_ref();
+                let on_server = |late: &Fault| late.point.stream_on_server(|kind| own_resource(workload, kind));
+                let streams: Vec<String> = fault.all().map(on_server).collect();
                 let mut never = None;
-                for late in fault.all() {
+                for (late, stream) in fault.all().zip(&streams) {
                     let point = late.point.describe();
-                    match (overtaken.get(&late.point.stream()), &late.point) {
+                    match (overtaken.get(stream), &late.point) {
                         (Some(others), _) => self.note(format!("{point}: overtaken by {others}")),
                         (None, FaultPoint::Watch { .. }) => never = never.or(Some(format!("there never was {point}"))),
                         (None, _) => never = never.or(Some(format!("the subject never made {point}"))),

@@ -133,9 +133,15 @@ impl FaultPoint {
     /// writes of a resource.
     #[must_use]
     pub fn stream(&self) -> String {
+        self.stream_on_server(str::to_owned)
+    }
+
+    /// The same by the resource's name on the server, where another kind is in its place.
+    #[must_use]
+    pub fn stream_on_server(&self, name: impl Fn(&str) -> String) -> String {
         match self {
-            Self::Watch { resource, .. } => resource.clone(),
-            Self::Write { resource, subresource, .. } => format!("answers to {resource}/{subresource}"),
+            Self::Watch { resource, .. } => name(resource),
+            Self::Write { resource, subresource, .. } => format!("answers to {}/{subresource}", name(resource)),
         }
     }
 
