@@ -20,7 +20,7 @@
 use std::collections::BTreeSet;
 
 use super::diagnostics::did_you_mean;
-use super::model::{Bindings, Case, PodKind, Step, Terminations};
+use super::model::{Bindings, Case, DecisionKind, InjectionPoint, PodKind, Step, Terminations};
 
 /// A parsed filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -160,8 +160,8 @@ pub(crate) fn matches_pattern(pattern: &str, text: &str) -> bool {
 }
 
 /// The labels of a case: its operations (`set`, `scale`, `undo` …), `refused`, `expect`, `during`,
-/// `fault`, `held` and `real` pods, and the fields of its Deployments (`maxSurge`, `Recreate`,
-/// `minReadySeconds` …).
+/// `fault`, `held` and `real` pods, `revision` if it names one, and the fields of its Deployments
+/// (`maxSurge`, `Recreate`, `minReadySeconds` …).
 #[must_use]
 pub fn labels(case: &Case) -> BTreeSet<String> {
     let mut labels = BTreeSet::new();
@@ -191,6 +191,11 @@ fn add_step_labels(step: &Step, add: &mut dyn FnMut(&str)) {
         if there {
             add(label);
         }
+    }
+    if let Some(InjectionPoint::Decision(decision)) = step.during.as_ref().map(|during| &during.point)
+        && matches!(decision.kind, DecisionKind::Revision(_))
+    {
+        add("revision");
     }
     step.during.iter().flat_map(|during| &during.steps).for_each(|step| add_step_labels(step, add));
     step.operation.nested_steps().iter().for_each(|step| add_step_labels(step, add));
@@ -402,5 +407,17 @@ mod tests {
         let labels = labels(&case());
         let expected = ["Deployment", "RollingUpdate", "apply", "maxSurge", "refused", "scale", "undo"];
         assert!(expected.iter().all(|label| labels.contains(*label)), "{labels:?}");
+    }
+
+    #[rstest]
+    #[case("ready: {pods: 1}", false)]
+    #[case("ready: {pods: 1, of: {revision: 1}}", true)]
+    #[case("set: {image: 'app:2'}\n    during: {decision: web revision=2, do: [{pause: web}]}", true)]
+    #[case("set: {image: 'app:2'}\n    during: {decision: rs2 created, do: [{pause: web}]}", false)]
+    fn case_that_names_a_revision_has_its_label(#[case] step: &str, #[case] expected: bool) {
+        let given = "given:\n  - deployment: {name: web, replicas: 2, image: 'app:1'}\n";
+        let text = format!("description: x\n{given}steps:\n  - {step}\n");
+        let case = parse("cases/a/b.yaml", "a/b", &text).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(labels(&case).contains("revision"), expected);
     }
 }

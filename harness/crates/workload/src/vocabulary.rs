@@ -118,7 +118,7 @@ pub(super) static PROMISES: [Promise; 39] = [
         "the annotation `revision` of ReplicaSets and workload",
         &[Set("revision"), Own("revision"), Invariant("revision")],
     )
-    .needed_by(&["undo"]),
+    .needed_by(&["undo", "revision"]),
     Promise::new("rollback", "", "the annotation deprecated.deployment.rollback.to rolls back", &[])
         .needed_by(&["rollback"]),
     Promise::new("annotations", "desired", "the annotation `desired-replicas` of ReplicaSets", &[Set("desired")]),

@@ -131,6 +131,13 @@ const fn spec(operation: PodOperation, description: &'static str, examples: &'st
     }
 }
 
+/// Adds the label of an operation that names pods by a revision.
+pub(super) fn add_revision_label(pods: &PodSelection, add: &mut dyn FnMut(&str)) {
+    if pods.revision.is_some() {
+        add("revision");
+    }
+}
+
 /// Changes pods.
 #[derive(Debug, PartialEq)]
 pub(crate) struct PodStep {
@@ -156,6 +163,10 @@ impl StepAction for PodStep {
         };
         let atomic = if pods.atomic && pods.every.is_none() { " atomic" } else { "" };
         format!("{} {count}{}{atomic}", self.name(), owner_suffix(pods))
+    }
+
+    fn add_filter_labels(&self, add: &mut dyn FnMut(&str)) {
+        add_revision_label(&self.pods, add);
     }
 
     fn pod_operation(&self) -> Option<(PodOperation, &PodSelection)> {

@@ -7,7 +7,7 @@
 
 use serde_json::{Value, json};
 
-use super::pod_operations::{OF, owner_suffix, read_of};
+use super::pod_operations::{OF, add_revision_label, owner_suffix, read_of};
 use crate::diagnostics::DiagnosticCollector;
 use crate::field::{FieldSpec, FieldType, any_of, names, object, reference};
 use crate::model::{
@@ -212,6 +212,10 @@ impl StepAction for PodNaming {
     fn label(&self, _: LabelStyle) -> String {
         let all: Vec<_> = self.names.iter().map(|(name, traits)| name.clone() + &describe_traits(traits)).collect();
         format!("pods{}: {}", owner_suffix(&self.of), all.join(", "))
+    }
+
+    fn add_filter_labels(&self, add: &mut dyn FnMut(&str)) {
+        add_revision_label(&self.of, add);
     }
 
     fn requires_held_pods(&self) -> Option<(&'static str, &'static str)> {
