@@ -1,8 +1,8 @@
 //! The score of a controller with a description: by area of its claims, how many cases are
 //! conformant and which are not.
 //!
-//! A case that is not conformant counts once, in the area of its first finding: what follows from
-//! it is not counted. A conformant case counts in each area that it is about.
+//! A case that is not conformant counts once, in the area of the finding that heads its report: what
+//! follows from it is not counted. A conformant case counts in each area that it is about.
 
 use std::collections::BTreeSet;
 
@@ -38,7 +38,7 @@ pub struct AreaScore {
     pub claimed: ClaimedShare,
     /// The conformant cases that are about it.
     pub conformant: BTreeSet<String>,
-    /// The cases whose first finding is in it.
+    /// The cases whose report is headed by a finding in it.
     pub broken: BTreeSet<String>,
 }
 
@@ -81,11 +81,11 @@ impl Score {
     }
 }
 
-/// The areas in which a case counts: those that a conformant one is about, and that of the first
-/// finding of one that is not.
+/// The areas in which a case counts: those that a conformant one is about, and that of the finding
+/// that heads the report of one that is not.
 #[must_use]
 pub fn scored_areas(judgement: &Judgement) -> Vec<&'static str> {
-    match (judgement.verdict, judgement.decisive()) {
+    match (judgement.verdict, judgement.headline()) {
         (Verdict::Conformant, _) => {
             let labels = labels(&judgement.definition);
             let shown = shown_areas(&judgement.timeline);
@@ -236,6 +236,8 @@ mod tests {
     fn case_that_is_not_conformant_counts_once() {
         let workload = workload(&json!({}));
         assert_eq!(rows(&scored(&scaled_to(13, &workload).settled().end(), &workload)), [("replicasets", 0, 1)]);
+        let broken_bound = scaled_to(20, &workload).settled().end();
+        assert_eq!(rows(&scored(&broken_bound, &workload)), [("bounds", 0, 1)]);
         let topics = [
             (TroubleTopic::DeploymentStatus, "status"),
             (TroubleTopic::Events, "events"),
