@@ -13,6 +13,7 @@ mod containers;
 mod existing;
 mod generated_page;
 mod handover;
+mod implementations;
 mod interrupts;
 mod kubectl;
 mod middle;
@@ -39,11 +40,15 @@ struct TrialModule {
     trials: fn() -> Vec<Trial>,
 }
 
-const MODULES: [TrialModule; 16] = [
+const MODULES: [TrialModule; 17] = [
     TrialModule { prefixes: &["cluster_controllers::"], trials: cluster_controllers::trials },
     TrialModule { prefixes: &["containers::plane::"], trials: containers::trials },
     TrialModule { prefixes: &["control-plane::own::"], trials: existing::trials },
     TrialModule { prefixes: &["sim::handover::"], trials: handover::trials },
+    TrialModule {
+        prefixes: &["sim::implementations::", "control-plane::implementations::"],
+        trials: implementations::trials,
+    },
     TrialModule { prefixes: &["control-plane::interrupts::"], trials: interrupts::trials },
     TrialModule { prefixes: &["sim::kubectl::", "control-plane::kubectl::"], trials: kubectl::trials },
     TrialModule { prefixes: &["control-plane::middle::"], trials: middle::trials },

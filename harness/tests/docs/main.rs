@@ -8,11 +8,13 @@
 //! * Options and metrics that a page names exist (`names`).
 //! * `docs/commands.md`, the pictures, the numbers of cases (`reference`) and the table of restarts
 //!   (`restart_table`) are up to date.
+//! * Scores on the page of implementations are by the descriptions as they are (`implementations`).
 //!
 //! `LOCKSTEP_DOCS=overwrite scripts/test --test docs` regenerates these files, and the
 //! output of every block that omits no lines. Edit the rest by hand.
 
 mod console;
+mod implementations;
 mod links;
 mod names;
 mod pages;
@@ -74,6 +76,8 @@ fn console_blocks_print_what_they_show() {
 
 #[test]
 fn commands_in_sh_blocks_parse() {
+    // Commands are typed at the repository's root, and a description of a workload is read.
+    std::env::set_current_dir(root()).expect("the repository is there");
     let mut wrong = Vec::new();
     let mut commands = 0;
     for page in pages() {
@@ -160,4 +164,9 @@ fn readme_is_short() {
 #[test]
 fn generated_pages_are_up_to_date() {
     none(&reference::stale());
+}
+
+#[test]
+fn scores_of_implementations_fit_their_descriptions() {
+    none(&implementations::problems());
 }
