@@ -47,7 +47,7 @@ fn problems_of(name: &str, score: &str) -> Vec<String> {
     for row in rows.iter().filter(|row| row.broken.unwrap_or_default() != row.cases) {
         wrong.push(format!("`{}` names {} cases", row.area, row.cases));
     }
-    // The first area is of all cases: a case is conformant there, or counts once in one of the areas.
+    // The first area is about all cases: one is conformant there, or counts once in one area.
     let all = rows.first().and_then(|row| row.conformant).map(|conformant| conformant + broken);
     if judged.is_none() || judged != all {
         wrong.push(format!("{judged:?} cases were judged, and {all:?} are in the table"));

@@ -1,8 +1,8 @@
 //! The score of a controller with a description: by area of its claims, how many cases are
 //! conformant and which are not.
 //!
-//! A case that is not conformant counts once, in the area of the finding that heads its report: what
-//! follows from it is not counted. A conformant case counts in each area that it is about.
+//! A case that is not conformant counts once, in the area of the finding that heads its report:
+//! what follows from it is not counted. A conformant case counts in each area that it is about.
 
 use std::collections::BTreeSet;
 
