@@ -254,7 +254,7 @@ impl Arguments {
 }
 
 /// Judges on another thread: judging takes up to a fifth of a play, and no lane waits for it.
-async fn judge_apart(judge: impl FnOnce() -> FaultOutcome + Send + 'static) -> FaultOutcome {
+pub(super) async fn judge_apart(judge: impl FnOnce() -> FaultOutcome + Send + 'static) -> FaultOutcome {
     let judged = tokio::task::spawn_blocking(judge).await;
     judged.unwrap_or_else(|stopped| FaultOutcome::Unknown(format!("judging stopped: {stopped}")))
 }

@@ -31,7 +31,7 @@ use lockstep_verdict::{FaultOutcome, ReferenceRun, handover_outcome};
 use tokio::sync::Semaphore;
 
 use super::cluster_args::default_cluster;
-use super::faults::{inject, with_longer_end, write_case};
+use super::faults::{inject, judge_apart, with_longer_end, write_case};
 use super::out::{self, colour, note, say};
 use super::play_args::PlayArgs;
 use super::progress::Progress;
@@ -315,8 +315,8 @@ impl HandoverSweep<'_> {
         futures::try_join!(play(0), play(1)).map(drop)
     }
 
-    async fn hand_over(&self, case: &Case) -> Result<Recording, CliError> {
-        self.play(case, SubjectPlan::HandOver, None).await
+    async fn hand_over(&self, case: &Case) -> Result<Arc<Recording>, CliError> {
+        self.play(case, SubjectPlan::HandOver, None).await.map(Arc::new)
     }
 
     async fn play(&self, case: &Case, subjects: SubjectPlan, seed: Option<u64>) -> Result<Recording, CliError> {
@@ -330,14 +330,15 @@ impl HandoverSweep<'_> {
         &self,
         of: &HandoverCase,
         case: &Arc<Case>,
-        played: &Recording,
+        played: &Arc<Recording>,
         most: usize,
     ) -> Result<FaultOutcome, CliError> {
         loop {
             // The second subject ends the case.
             let [first, second] = of.alone.each_ref().map(|alone| lock(alone).runs.clone());
-            let outcome = handover_outcome(case, [&second, &first], played);
             let fewest = first.len().min(second.len());
+            let (case, played) = (Arc::clone(case), Arc::clone(played));
+            let outcome = judge_apart(move || handover_outcome(&case, [&second, &first], &played)).await;
             if !matches!(outcome, FaultOutcome::Failed(_)) || fewest >= most {
                 return Ok(outcome);
             }
