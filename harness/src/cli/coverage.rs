@@ -50,8 +50,7 @@ impl RequirementTables {
     /// The requirements that a case pins, from the table in the nearest folder above its file.
     /// Empty if no such table exists.
     pub(super) fn requirements_of(&mut self, case: &Case) -> Result<Vec<RequirementEntry>, CliError> {
-        let tables = Path::new(&case.path).ancestors().skip(1).map(|folder| folder.join(FILE));
-        let Some(path) = tables.into_iter().find(|path| collection::is_file(path)) else { return Ok(Vec::new()) };
+        let Some(path) = table_above(case, FILE) else { return Ok(Vec::new()) };
         let table = match self.0.entry(path) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => {
@@ -61,6 +60,12 @@ impl RequirementTables {
         };
         Ok(coverage::requirements_of(table, &case.name))
     }
+}
+
+/// The file of this name in the nearest folder above a case's file that has one.
+pub(super) fn table_above(case: &Case, file: &str) -> Option<PathBuf> {
+    let tables = Path::new(&case.path).ancestors().skip(1).map(|folder| folder.join(file));
+    tables.into_iter().find(|path| collection::is_file(path))
 }
 
 fn read_table(path: &Path) -> Result<Vec<RequirementEntry>, CliError> {

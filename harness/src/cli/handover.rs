@@ -14,23 +14,27 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt, stream};
+use lockstep_case::known_changes::{self, KnownChange};
 use lockstep_case::model::{FaultAction, ProcessAction};
 use lockstep_case::{self as case, Case, RestartOptions, RestartProfile};
 use lockstep_recording::{Recording, Trouble};
 use lockstep_report::{self as report, CaseHandovers, HandoverDifference, TriedHandover};
-use lockstep_runner::run::{Setup, Subscribers};
+use lockstep_runner::run::{FileError, Setup, Subscribers};
 use lockstep_runner::{Executor, SubjectPlan, Successor};
 use lockstep_subject::SubjectSpec;
 use lockstep_support::clock::{self, Instant};
+use lockstep_support::collection;
 use lockstep_support::outcome::RunOutcome;
 use lockstep_support::pluralize;
 use lockstep_support::sanitize::quote;
 use lockstep_timeline::Timeline;
+use lockstep_timeline::versions::{DEFAULT_VERSION, Minor, wording_of};
 use lockstep_verdict::faults::{self, FaultKind, Point};
 use lockstep_verdict::{FaultOutcome, ReferenceRun, handover_outcome};
 use tokio::sync::Semaphore;
 
 use super::cluster_args::default_cluster;
+use super::coverage::table_above;
 use super::faults::{inject, judge_apart, with_longer_end, write_case};
 use super::out::{self, colour, note, say};
 use super::play_args::PlayArgs;
@@ -91,9 +95,10 @@ enum HandoverFormat {
     Markdown,
 }
 
-/// How often each subject is played alone before a handover counts as the cause of a difference, in
-/// virtual time and on clusters that outlive a case; and while a case is made small.
-const CONFIRM_PLAYS: [usize; 3] = [8, 3, 2];
+/// How often each subject is played alone before a handover counts as the cause of a difference:
+/// in virtual time, on clusters that outlive a case, and while a case is made small. In virtual
+/// time as often as by `lockstep versions`: some behaviour shows in three of two hundred plays.
+const CONFIRM_PLAYS: [usize; 3] = [64, 3, 2];
 /// The place of the handovers that a case declares.
 const DECLARED: &str = "the handovers of the case";
 /// The width of two timelines, one below the other.
@@ -197,6 +202,8 @@ struct RunsAlone {
     /// The writes of the first of them, and the points at which another subject can take over.
     writes: u32,
     points: Vec<Point>,
+    /// The version of upstream that the subject is, or is like.
+    minor: Option<Minor>,
 }
 
 /// A case, and how it ends with each of the two subjects alone.
@@ -207,6 +214,8 @@ struct HandoverCase {
     plain: Arc<Case>,
     /// Those of the first subject, and those of the second.
     alone: [Arc<Mutex<RunsAlone>>; 2],
+    /// What the two are known to decide differently in this case.
+    known: Vec<KnownChange>,
 }
 
 /// The plans by which the two subjects play alone.
@@ -252,8 +261,9 @@ impl HandoverSweep<'_> {
             (first.writes, first.points.clone())
         };
         let left_out = of_case.trouble(&names);
-        let of =
-            CaseHandovers { case: case.name.clone(), subjects: names, writes, points: 0, left_out, tried: Vec::new() };
+        let known = of_case.known.iter().map(|change| change.behaviour.clone()).collect();
+        let (case, tried) = (case.name.clone(), Vec::new());
+        let of = CaseHandovers { case, subjects: names, writes, points: 0, left_out, tried, known };
         if of.left_out.is_some() {
             return Ok(of);
         }
@@ -261,7 +271,7 @@ impl HandoverSweep<'_> {
             return Ok(CaseHandovers { points: 1, tried: vec![self.try_declared(&of_case).await?], ..of });
         }
         let count = points.len();
-        let points = faults::sample(points, &case.name, self.arguments.max_points, self.arguments.play_args.seed());
+        let points = faults::sample(points, &of.case, self.arguments.max_points, self.arguments.play_args.seed());
         let until_over = stream::iter(points).take_while(|_| std::future::ready(!self.is_over()));
         let tried = until_over.map(|point| self.try_point(&of_case, point)).buffered(self.player.lanes());
         Ok(CaseHandovers { points: count, tried: tried.try_collect().await?, ..of })
@@ -285,8 +295,19 @@ impl HandoverSweep<'_> {
             let key = (case.argument(), self.pair[which].to_string(), profile);
             Arc::clone(lock(cache).entry(key).or_default())
         });
-        let of_case = HandoverCase { case: Arc::clone(case), plain: Arc::new(without_handovers(case)), alone };
+        let plain = Arc::new(without_handovers(case));
+        let mut of_case = HandoverCase { case: Arc::clone(case), plain, alone, known: Vec::new() };
         self.play_alone_until(&of_case, 1).await?;
+        if let [Some(one), Some(other)] = of_case.alone.each_ref().map(|alone| lock(alone).minor) {
+            let default = Minor::of(DEFAULT_VERSION).expect("the default version has a minor");
+            // Cases are written for the default version, so one of the two may not get through.
+            let pairs = match of_case.trouble(&Default::default()) {
+                Some(_) => vec![[one, default], [other, default]],
+                None => vec![[one, other]],
+            };
+            of_case.known = known_changes_of(case)?;
+            of_case.known.retain(|change| pairs.iter().any(|pair| change.concerns(&case.name, *pair)));
+        }
         Ok(of_case)
     }
 
@@ -306,6 +327,7 @@ impl HandoverSweep<'_> {
                 let run = Arc::new(ReferenceRun::alone(&of.plain, &recording));
                 let mut alone = lock(&of.alone[which]);
                 if alone.runs.is_empty() {
+                    alone.minor = Some(wording_of(&recording.header.subject));
                     alone.writes = faults::writes(&recording).values().sum();
                     alone.points = self.points(&of.plain, &recording);
                 }
@@ -337,8 +359,8 @@ impl HandoverSweep<'_> {
             // The second subject ends the case.
             let [first, second] = of.alone.each_ref().map(|alone| lock(alone).runs.clone());
             let fewest = first.len().min(second.len());
-            let (case, played) = (Arc::clone(case), Arc::clone(played));
-            let outcome = judge_apart(move || handover_outcome(&case, [&second, &first], &played)).await;
+            let (case, played, is_known) = (Arc::clone(case), Arc::clone(played), !of.known.is_empty());
+            let outcome = judge_apart(move || handover_outcome(&case, [&second, &first], &played, is_known)).await;
             if !matches!(outcome, FaultOutcome::Failed(_)) || fewest >= most {
                 return Ok(outcome);
             }
@@ -438,6 +460,15 @@ impl HandoverCase {
         let alone = lock(&self.alone[1]).runs.first().map(|run| run.timeline().clone());
         [alone.expect("it was played alone first"), Timeline::from_recording(played)]
     }
+}
+
+/// What versions of upstream are known to decide differently: the table in the nearest folder above
+/// the case's file.
+fn known_changes_of(case: &Case) -> Result<Vec<KnownChange>, CliError> {
+    let Some(path) = table_above(case, known_changes::FILE) else { return Ok(Vec::new()) };
+    let read = collection::read_to_string(&path);
+    let table = read.and_then(|text| known_changes::parse(&text).map_err(std::io::Error::other));
+    Ok(table.map_err(|source| FileError::File { path, source })?)
 }
 
 fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {

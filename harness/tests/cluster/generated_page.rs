@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use libtest_mimic::Failed;
+use lockstep_case::known_changes::{self, KnownChange};
 
 use crate::outcome::Outcome;
 
@@ -62,4 +63,10 @@ pub(crate) fn case_of(row: &str) -> &str {
 /// The words in code quotes.
 pub(crate) fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
+}
+
+/// What versions of upstream are known to decide differently.
+pub(crate) fn known_changes() -> Result<Vec<KnownChange>, Failed> {
+    let text = std::fs::read_to_string(root().join("cases").join(known_changes::FILE))?;
+    Ok(known_changes::parse(&text)?)
 }

@@ -1,11 +1,13 @@
 //! The generated documentation: the page of commands, from clap and the tree of commands, the
-//! pictures, by `lockstep explain`, and the numbers of cases, from the collection.
+//! pictures, by `lockstep explain`, the numbers of cases, from the collection, and the table of
+//! known changes, from the file beside the cases.
 
 use std::fmt::Write;
 use std::process::Command;
 
 use clap::Arg;
 use lockstep::cli::{Cli, tree};
+use lockstep_case::known_changes::{self, KnownChange};
 use lockstep_case::{self as case, CollectionSize};
 use lockstep_workload::vocabulary;
 
@@ -22,6 +24,9 @@ const SIZE_END: &str = "<!-- end -->";
 /// The page with the words of claims, between this line and the end.
 const CLAIMS: &str = "docs/workloads.md";
 const CLAIMS_BEGIN: &str = "<!-- claims -->\n";
+/// The page with what versions of upstream decide differently, between this line and the end.
+const CHANGES: &str = "docs/upstream-versions.md";
+const CHANGES_BEGIN: &str = "<!-- known changes -->\n";
 const COLUMNS: usize = 100;
 
 /// Generated files that are out of date; empty after an overwrite.
@@ -31,6 +36,7 @@ pub(crate) fn stale() -> Vec<String> {
     let size = collection_size();
     files.extend(SIZED.map(|page| (page, with_collection_size(page, &size))));
     files.push((CLAIMS, with_generated(CLAIMS, CLAIMS_BEGIN, vocabulary::table().trim_end())));
+    files.push((CHANGES, with_generated(CHANGES, CHANGES_BEGIN, known_changes().trim_end())));
     let mut stale = Vec::new();
     for (path, fresh) in files {
         if std::fs::read_to_string(root().join(path)).is_ok_and(|text| text == fresh) {
@@ -49,6 +55,19 @@ fn collection_size() -> CollectionSize {
     let files = case::find(&[root().join("cases")]).expect("the collection has cases");
     let load = |path: &std::path::PathBuf| case::load(path).expect("the collection is valid");
     CollectionSize::of(&files.iter().flat_map(load).collect::<Vec<_>>())
+}
+
+/// The table of what versions of upstream decide differently.
+fn known_changes() -> String {
+    let text = std::fs::read_to_string(root().join("cases").join(known_changes::FILE)).expect("the table exists");
+    let mut out =
+        "| behaviour | until | since | upstream's function | cases |\n| --- | --- | --- | --- | --- |\n".to_owned();
+    for change in known_changes::parse(&text).expect("the table is valid") {
+        let KnownChange { behaviour, between: Some([until, since]), function, cases } = change else { continue };
+        let cases: Vec<String> = cases.iter().map(|case| format!("`{case}`")).collect();
+        let _ = writeln!(out, "| {behaviour} | {until} | {since} | {function} | {} |", cases.join(", "));
+    }
+    out
 }
 
 /// A page with these numbers of cases.

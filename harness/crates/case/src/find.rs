@@ -135,8 +135,9 @@ fn identity(path: &Path) -> (PathBuf, Option<RestartProfile>) {
 
 /// Whether the name of a file below a folder is that of a case.
 fn is_case(file: &Path) -> bool {
-    // The table of requirements lies beside the cases.
-    ends_as_case(Some(file)) && file.file_name().is_some_and(|name| name != crate::coverage::FILE)
+    // Two tables lie beside the cases.
+    let tables = [crate::coverage::FILE, crate::known_changes::FILE];
+    ends_as_case(Some(file)) && file.file_name().is_some_and(|name| tables.iter().all(|table| name != *table))
 }
 
 fn ends_as_case(path: Option<&Path>) -> bool {

@@ -20,7 +20,8 @@
 //! * [`schema()`] is the format for editors, [`reference()`] for readers: both are generated from
 //!   the lists of fields and the table.
 //! * [`filter`] selects cases, [`cost()`] estimates how long one takes, [`CollectionSize`]
-//!   counts them; [`coverage`] reads the table of requirements and their cases.
+//!   counts them; [`coverage`] reads the table of requirements and their cases, [`known_changes`]
+//!   that of what versions of upstream decide differently.
 //! * [`rules`] evaluates rules in CEL on the states of a recording.
 //! * [`find()`], [`load`] and [`load_one`] are the only functions that read from disk.
 //!
@@ -38,6 +39,7 @@ mod field;
 mod file;
 pub mod filter;
 mod find;
+pub mod known_changes;
 pub mod model;
 mod names_in_scope;
 mod operations;

@@ -93,9 +93,9 @@ impl From<&CaseFaults> for FaultsSummary {
     fn from(of: &CaseFaults) -> Self {
         let failure = |(point, withstood, file): &(Point, FaultOutcome, Option<String>)| {
             let (result, why) = match withstood {
-                FaultOutcome::Tolerated | FaultOutcome::SubjectsDiffer | FaultOutcome::NotReached => return None,
                 FaultOutcome::Failed(why) => ("failed", why.clone()),
                 FaultOutcome::Unknown(why) => ("inconclusive", vec![why.clone()]),
+                _ => return None,
             };
             let (point, kind) = (point.to_string(), point.kind.to_string());
             Some(FaultFailure { point, kind, result: result.to_owned(), why, file: file.clone() })
@@ -122,10 +122,10 @@ impl CaseFaults {
             let counts = counts.entry(point.kind).or_default();
             counts.tried += 1;
             match withstood {
-                FaultOutcome::Tolerated | FaultOutcome::SubjectsDiffer => {}
                 FaultOutcome::Failed(_) => counts.failed += 1,
                 FaultOutcome::NotReached => counts.not_reached += 1,
                 FaultOutcome::Unknown(_) => counts.unknown += 1,
+                _ => {}
             }
         }
         counts
@@ -134,11 +134,7 @@ impl CaseFaults {
     /// The outcome for the exit code.
     #[must_use]
     pub fn outcome(&self) -> RunOutcome {
-        RunOutcome::most_severe(self.tried.iter().map(|(_, withstood, _)| match withstood {
-            FaultOutcome::Tolerated | FaultOutcome::SubjectsDiffer | FaultOutcome::NotReached => RunOutcome::Conformant,
-            FaultOutcome::Failed(_) => RunOutcome::NonConformant,
-            FaultOutcome::Unknown(_) => RunOutcome::Inconclusive,
-        }))
+        RunOutcome::most_severe(self.tried.iter().map(|(_, withstood, _)| withstood.into()))
     }
 }
 
@@ -163,9 +159,9 @@ pub fn faults(of: &CaseFaults, colour: bool) -> String {
     );
     for (point, withstood, file) in &of.tried {
         let why = match withstood {
-            FaultOutcome::Tolerated | FaultOutcome::SubjectsDiffer | FaultOutcome::NotReached => continue,
             FaultOutcome::Failed(why) => why.join("\n      "),
             FaultOutcome::Unknown(why) => format!("inconclusive: {why}"),
+            _ => continue,
         };
         let _ = write!(text, "\n  {point}\n      {}", sanitize::text(&why));
         if let Some(file) = file {

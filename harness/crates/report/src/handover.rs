@@ -1,7 +1,7 @@
 //! Reports handovers: the points of a case at which one subject took over from another, the
 //! differences with both timelines, and sums by the two subjects.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use lockstep_recording::{Blame, Trouble};
@@ -29,6 +29,8 @@ pub struct CaseHandovers {
     pub left_out: Option<Trouble>,
     /// The tried points.
     pub tried: Vec<TriedHandover>,
+    /// What the two are known to decide differently in this case.
+    pub known: Vec<String>,
 }
 
 /// A handover that was tried.
@@ -61,6 +63,8 @@ struct HandoverTotals {
     handovers: usize,
     /// The case ended within what the two subjects differ in without a handover.
     within: usize,
+    /// It ended as with neither, in a case that the two are known to decide differently.
+    known: usize,
     differences: usize,
     not_reached: usize,
     inconclusive: usize,
@@ -74,15 +78,8 @@ impl CaseHandovers {
         if self.left_out.as_ref().is_some_and(|trouble| trouble.blame == Blame::Environment) {
             return RunOutcome::Inconclusive;
         }
-        RunOutcome::most_severe([RunOutcome::Conformant].into_iter().chain(self.tried.iter().map(|tried| {
-            match tried.outcome {
-                FaultOutcome::Tolerated | FaultOutcome::SubjectsDiffer | FaultOutcome::NotReached => {
-                    RunOutcome::Conformant
-                }
-                FaultOutcome::Failed(_) => RunOutcome::NonConformant,
-                FaultOutcome::Unknown(_) => RunOutcome::Inconclusive,
-            }
-        })))
+        let tried = self.tried.iter().map(|tried| RunOutcome::from(&tried.outcome));
+        RunOutcome::most_severe(tried.chain([RunOutcome::Conformant]))
     }
 
     fn totals(&self) -> HandoverTotals {
@@ -93,6 +90,7 @@ impl CaseHandovers {
             points: self.points,
             handovers: self.tried.len(),
             within: count(|outcome| *outcome == FaultOutcome::SubjectsDiffer),
+            known: count(|outcome| matches!(outcome, FaultOutcome::KnownChange(_))),
             differences: count(|outcome| matches!(outcome, FaultOutcome::Failed(_))),
             not_reached: count(|outcome| *outcome == FaultOutcome::NotReached),
             inconclusive: count(|outcome| matches!(outcome, FaultOutcome::Unknown(_))),
@@ -104,8 +102,15 @@ impl CaseHandovers {
         self.tried.iter().filter_map(|tried| match &tried.outcome {
             FaultOutcome::Failed(why) => Some((tried, why.join("\n      "))),
             FaultOutcome::Unknown(why) => Some((tried, format!("inconclusive: {why}"))),
+            FaultOutcome::KnownChange(why) => Some((tried, format!("known: {}", why.join("\n      ")))),
             FaultOutcome::Tolerated | FaultOutcome::SubjectsDiffer | FaultOutcome::NotReached => None,
         })
+    }
+
+    /// Whether the two differ in this case, with a handover or without.
+    fn differs(&self) -> bool {
+        let totals = self.totals();
+        totals.left_out + totals.within + totals.known + totals.differences > 0
     }
 }
 
@@ -143,6 +148,9 @@ pub fn handovers(of: &CaseHandovers, width: usize, colour: bool) -> String {
         );
         let _ = write!(text, "\n\n{both}\n");
     }
+    for behaviour in of.known.iter().filter(|_| of.differs()) {
+        let _ = write!(text, "\n  known change: {behaviour}");
+    }
     text
 }
 
@@ -160,6 +168,7 @@ fn sums(all: &[CaseHandovers]) -> Vec<(&[String; 2], HandoverTotals)> {
         sum.points += more.points;
         sum.handovers += more.handovers;
         sum.within += more.within;
+        sum.known += more.known;
         sum.differences += more.differences;
         sum.not_reached += more.not_reached;
         sum.inconclusive += more.inconclusive;
@@ -167,7 +176,10 @@ fn sums(all: &[CaseHandovers]) -> Vec<(&[String; 2], HandoverTotals)> {
     sums
 }
 
-const COLUMNS: [&str; 10] = [
+/// The reason of cases that differ although no known change concerns them.
+const UNEXPLAINED: &str = "not known";
+
+const COLUMNS: [&str; 11] = [
     "from",
     "to",
     "cases",
@@ -175,15 +187,17 @@ const COLUMNS: [&str; 10] = [
     "points",
     "handovers",
     "ended as either",
+    "known",
     "differences",
     "not reached",
     "inconclusive",
 ];
 
 /// The columns of a row.
-fn columns(([from, to], sum): &(&[String; 2], HandoverTotals)) -> [String; 10] {
-    let HandoverTotals { cases, left_out, points, handovers, within, differences, not_reached, inconclusive } = sum;
-    let numbers = [cases, left_out, points, handovers, within, differences, not_reached, inconclusive];
+fn columns(([from, to], sum): &(&[String; 2], HandoverTotals)) -> [String; COLUMNS.len()] {
+    let HandoverTotals { cases, left_out, points, handovers, within, known, differences, not_reached, inconclusive } =
+        sum;
+    let numbers = [cases, left_out, points, handovers, within, known, differences, not_reached, inconclusive];
     let numbers = numbers.map(ToString::to_string);
     let mut numbers = numbers.into_iter();
     std::array::from_fn(|column| match column {
@@ -196,11 +210,11 @@ fn columns(([from, to], sum): &(&[String; 2], HandoverTotals)) -> [String; 10] {
 /// A table of sums by the two subjects.
 #[must_use]
 pub fn handovers_table(all: &[CaseHandovers]) -> String {
-    let rows: Vec<[String; 10]> =
+    let rows: Vec<[String; COLUMNS.len()]> =
         [COLUMNS.map(ToOwned::to_owned)].into_iter().chain(sums(all).iter().map(columns)).collect();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
-    let widths: [usize; 10] = std::array::from_fn(width);
-    let line = |row: &[String; 10]| {
+    let widths: [usize; COLUMNS.len()] = std::array::from_fn(width);
+    let line = |row: &[String; COLUMNS.len()]| {
         let cells = row.iter().zip(widths).enumerate().map(|(column, (cell, width))| match column {
             0 | 1 => format!("{cell:width$}"),
             _ => format!("{cell:>width$}"),
@@ -210,41 +224,76 @@ pub fn handovers_table(all: &[CaseHandovers]) -> String {
     rows.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// The table for a page; below it the cases that were left out, and each difference.
+/// The table for a page; below it the cases that were left out or ended otherwise without a
+/// handover, each difference, and what versions are known to decide differently in these cases.
 #[must_use]
 pub fn handovers_markdown(all: &[CaseHandovers]) -> String {
-    let row = |cells: &[String; 10]| format!("| {} |\n", cells.join(" | "));
+    let row = |cells: &[String; COLUMNS.len()]| format!("| {} |\n", cells.join(" | "));
     let mut text = row(&COLUMNS.map(ToOwned::to_owned));
     text += &row(&COLUMNS.map(|_| "---".to_owned()));
     sums(all).iter().for_each(|sum| text += &row(&columns(sum)));
-    let mut left_out: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for of in all.iter().filter(|of| of.left_out.is_some()) {
-        left_out.entry(&of.case).or_default().push(format!("{} → {}", of.subjects[0], of.subjects[1]));
+    text += &list(
+        "Left out, because one of the two alone does not get through the case:",
+        all.iter().filter(|of| of.left_out.is_some()),
+    );
+    text += &list(
+        "Ended as with the first alone, or partly so, because the two differ without a handover:",
+        all.iter().filter(|of| of.totals().within > 0),
+    );
+    text += &differences(all);
+    text + &reasons(all)
+}
+
+/// A list of cases with the pairs of subjects, if there are any.
+fn list<'a>(title: &str, of: impl Iterator<Item = &'a CaseHandovers>) -> String {
+    let mut cases: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for CaseHandovers { case, subjects: [from, to], .. } in of {
+        cases.entry(case).or_default().push(format!("{from} → {to}"));
     }
-    if !left_out.is_empty() {
-        text += "\nLeft out, because one of the two alone does not get through the case:\n\n";
+    if cases.is_empty() {
+        return String::new();
     }
-    for (case, pairs) in left_out {
-        let _ = writeln!(text, "* `{case}`: {}", pairs.join(", "));
-    }
-    type Failures<'a> = Vec<(&'a TriedHandover, String)>;
-    let mut differences: BTreeMap<(&str, &[String; 2]), Failures<'_>> = BTreeMap::new();
+    let lines = cases.into_iter().map(|(case, pairs)| format!("* `{case}`: {}\n", pairs.join(", ")));
+    format!("\n{title}\n\n{}", lines.collect::<String>())
+}
+
+/// A row for each case and pair of subjects with differences, known or not.
+fn differences(all: &[CaseHandovers]) -> String {
+    let mut rows: BTreeMap<(&str, &[String; 2]), String> = BTreeMap::new();
     for of in all {
-        for failure in of.failures() {
-            differences.entry((&of.case, &of.subjects)).or_default().push(failure);
+        let count = of.failures().count();
+        let Some((tried, why)) = of.failures().next() else { continue };
+        let why = why.lines().next().unwrap_or_default().replace('|', "\\|").replace('`', "");
+        let CaseHandovers { case, subjects, .. } = of;
+        let row = format!("| `{case}` | {} | {count} | {}: `{why}` |\n", subjects.join(" | "), tried.place);
+        rows.insert((case, subjects), row);
+    }
+    if rows.is_empty() {
+        return String::new();
+    }
+    let heads =
+        "| case | from | to | points | the first of them, and what it changed |\n| --- | --- | --- | --- | --- |\n";
+    format!("\n{heads}{}", rows.into_values().collect::<String>())
+}
+
+/// The known changes that these differences show, and a row for the cases without one.
+fn reasons(all: &[CaseHandovers]) -> String {
+    let mut rows: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for of in all.iter().filter(|of| of.differs()) {
+        let known = of.known.iter().map(String::as_str).chain(of.known.is_empty().then_some(UNEXPLAINED));
+        for reason in known {
+            rows.entry(reason).or_default().insert(&of.case);
         }
     }
-    if differences.is_empty() {
-        return text;
+    if rows.is_empty() {
+        return String::new();
     }
-    text +=
-        "\n| case | from | to | points | the first of them, and what it changed |\n| --- | --- | --- | --- | --- |\n";
-    for ((case, [from, to]), failures) in differences {
-        let Some((tried, why)) = failures.first() else { continue };
-        let why = why.lines().next().unwrap_or_default().replace('|', "\\|").replace('`', "");
-        let _ = writeln!(text, "| `{case}` | {from} | {to} | {} | {}: `{why}` |", failures.len(), tried.place);
-    }
-    text
+    let row = |(reason, cases): (&str, BTreeSet<&str>)| {
+        let cases: Vec<String> = cases.into_iter().map(|case| format!("`{case}`")).collect();
+        format!("| {reason} | {} |\n", cases.join(", "))
+    };
+    let rows: String = rows.into_iter().map(row).collect();
+    format!("\n| why the two differ | cases |\n| --- | --- |\n{rows}")
 }
 
 /// The handovers of a case as one line of JSON.
@@ -256,6 +305,7 @@ pub fn handovers_json(of: &CaseHandovers) -> String {
         .filter_map(|tried| {
             let (what, why) = match &tried.outcome {
                 FaultOutcome::Failed(why) => ("failed", why.clone()),
+                FaultOutcome::KnownChange(why) => ("known", why.clone()),
                 FaultOutcome::Unknown(why) => ("inconclusive", vec![why.clone()]),
                 _ => return None,
             };
@@ -263,10 +313,10 @@ pub fn handovers_json(of: &CaseHandovers) -> String {
             Some(json!({"point": tried.place, "what": what, "why": why, "file": file}))
         })
         .collect();
-    let HandoverTotals { handovers, within, differences, not_reached, inconclusive, .. } = of.totals();
+    let HandoverTotals { handovers, within, known, differences, not_reached, inconclusive, .. } = of.totals();
     let value = json!({"case": of.case, "from": of.subjects[0], "to": of.subjects[1], "writes": of.writes,
         "points": of.points, "leftOut": of.left_out.as_ref().map(|trouble| &trouble.why), "tried": handovers, "endedAsEither": within,
-        "differences": differences, "notReached": not_reached, "inconclusive": inconclusive,
+        "known": known, "knownChanges": of.known, "differences": differences, "notReached": not_reached, "inconclusive": inconclusive,
         "exitCode": of.outcome().code(), "failures": failures});
     sanitize::json(&value.to_string()).into_owned()
 }
@@ -295,6 +345,7 @@ mod tests {
             points: 24,
             left_out: None,
             tried: (1..).zip(outcomes).map(tried).collect(),
+            known: Vec::new(),
         }
     }
 
@@ -303,15 +354,22 @@ mod tests {
         let failed = of(vec![FaultOutcome::Tolerated, FaultOutcome::Failed(why), FaultOutcome::SubjectsDiffer]);
         let trouble = Trouble::new(Blame::Subject, "upstream:v1.29.15 alone: it never settles");
         let left_out = CaseHandovers { left_out: Some(trouble), points: 0, ..of(vec![]) };
-        vec![failed, left_out]
+        let known = CaseHandovers {
+            case: "history/undo-keeps-order".to_owned(),
+            known: vec!["the ReplicaSet of the lowest revision leaves the history".to_owned()],
+            ..of(vec![FaultOutcome::KnownChange(vec!["never: web/rs1 deleted".to_owned()])])
+        };
+        vec![failed, left_out, known]
     }
 
     #[test]
     fn difference_is_shown_with_both_timelines() {
-        let [failed, left_out] = all().try_into().unwrap();
+        let [failed, left_out, known] = all().try_into().unwrap();
         assert_snapshot!(handovers(&failed, 80, false));
+        assert_snapshot!(handovers(&known, 80, false));
         assert_snapshot!(handovers(&left_out, 80, false), @"left out        rolling/rollover from upstream:v1.29.15 to upstream:v1.33.13: upstream:v1.29.15 alone: it never settles");
         assert_eq!((failed.outcome(), left_out.outcome()), (RunOutcome::NonConformant, RunOutcome::Conformant));
+        assert_eq!(known.outcome(), RunOutcome::Conformant);
     }
 
     #[test]

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use lockstep_case::Case;
 use lockstep_recording::controllers::Controller;
 use lockstep_recording::{Blame, Recording, RecordingEntry, Trouble};
+use lockstep_support::outcome::RunOutcome;
 use lockstep_timeline::Timeline;
 
 use super::judge::{RecordingAnalysis, RunBaseline, judge_by_baseline};
@@ -35,12 +36,28 @@ pub enum FaultOutcome {
     /// After a handover: the two subjects differ in this case without one, and it ended otherwise
     /// than with the second alone, within that difference.
     SubjectsDiffer,
+    /// After a handover: it ended as with neither, in a case that the two are known to decide
+    /// differently; how it differs.
+    KnownChange(Vec<String>),
     /// It did not; how it differs.
     Failed(Vec<String>),
     /// The point of the fault was never reached.
     NotReached,
     /// The test environment failed; why.
     Unknown(String),
+}
+
+impl From<&FaultOutcome> for RunOutcome {
+    fn from(outcome: &FaultOutcome) -> Self {
+        match outcome {
+            FaultOutcome::Failed(_) => Self::NonConformant,
+            FaultOutcome::Unknown(_) => Self::Inconclusive,
+            FaultOutcome::Tolerated
+            | FaultOutcome::SubjectsDiffer
+            | FaultOutcome::KnownChange(_)
+            | FaultOutcome::NotReached => Self::Conformant,
+        }
+    }
 }
 
 /// A run without the fault, or with one of two subjects alone: what other runs of the case are
@@ -131,12 +148,14 @@ pub fn fault_outcome(case: &Arc<Case>, reference: &ReferenceRun, faulted: &Recor
 
 /// Compares a run of this case with a handover with runs of the same case with each subject alone:
 /// first those of the subject that ends it. There may be several of a subject that leaves something
-/// to chance.
+/// to chance. If the two are known to decide this case differently, it may end as with neither, but
+/// no pod may be replaced and no template have another hash.
 #[must_use]
 pub fn handover_outcome<R: Borrow<ReferenceRun>>(
     case: &Arc<Case>,
     alone: [&[R]; 2],
     played: &Recording,
+    is_known: bool,
 ) -> FaultOutcome {
     if !is_reached(played) {
         return FaultOutcome::NotReached;
@@ -162,11 +181,15 @@ pub fn handover_outcome<R: Borrow<ReferenceRun>>(
     }
     let end = RunEnd::of(&analysis);
     let EndComparison { mut differences, is_as_first } = end.compare(&ends.concat());
-    differences.extend(end.additions([&ends[0], &ends[1]]));
-    match (differences.is_empty(), is_as_first) {
-        (true, true) => FaultOutcome::Tolerated,
-        (true, false) => FaultOutcome::SubjectsDiffer,
-        (false, _) => FaultOutcome::Failed(differences),
+    let additions = end.additions([&ends[0], &ends[1]]);
+    match (differences.is_empty(), additions.is_empty()) {
+        (true, true) if is_as_first => FaultOutcome::Tolerated,
+        (true, true) => FaultOutcome::SubjectsDiffer,
+        (false, true) if is_known => FaultOutcome::KnownChange(differences),
+        _ => {
+            differences.extend(additions);
+            FaultOutcome::Failed(differences)
+        }
     }
 }
 
@@ -374,12 +397,33 @@ mod tests {
         let alone =
             [handed_over("a", 5, 5, &ready(5)), handed_over("b", 4, 5, &ready(4))].map(|run| reference_of(&run));
         let played = handed_over(hash, size, pods, &status);
-        match handover_outcome(&case_of(&played), [&alone[..1], &alone[1..]], &played) {
+        match handover_outcome(&case_of(&played), [&alone[..1], &alone[1..]], &played, false) {
             FaultOutcome::Tolerated => assert_eq!(expected, "as the second"),
             FaultOutcome::SubjectsDiffer => assert_eq!(expected, "as either"),
             FaultOutcome::Failed(why) => assert!(why.join("; ").contains(expected), "{why:?}"),
             other => panic!("{other:?}"),
         }
+    }
+
+    #[rstest]
+    #[case::another_end(("a", 3, 5), "at the end not `rs1 5/5")]
+    #[case::another_hash(("c", 3, 5), "")]
+    #[case::a_replaced_pod(("a", 3, 6), "")]
+    fn known_change_excuses_an_end_and_no_replaced_pod(
+        #[case] (hash, size, pods): (&str, i32, u32),
+        #[case] expected: &str,
+    ) {
+        let alone = ["a", "b"].map(|hash| reference_of(&handed_over(hash, 5, 5, &ready(5))));
+        let played = handed_over(hash, size, pods, &ready(size));
+        let outcome = |is_known| handover_outcome(&case_of(&played), [&alone[..1], &alone[1..]], &played, is_known);
+        match outcome(true) {
+            FaultOutcome::KnownChange(why) => {
+                assert!(!expected.is_empty() && why.join("; ").contains(expected), "{why:?}")
+            }
+            FaultOutcome::Failed(why) => assert!(expected.is_empty() && why.len() > 1, "{why:?}"),
+            other => panic!("{other:?}"),
+        }
+        assert!(matches!(outcome(false), FaultOutcome::Failed(_)));
     }
 
     /// Two versions hash the restarted template differently, and the second restarts it a second
@@ -406,7 +450,7 @@ mod tests {
         };
         let [first, second] = [0, 1].map(|one| [reference_of(&restarted(hashes[one], times[one]))]);
         let played = restarted("c", "1");
-        let outcome = handover_outcome(&case_of(&played), [&second, &first], &played);
+        let outcome = handover_outcome(&case_of(&played), [&second, &first], &played, false);
         assert_eq!(outcome == FaultOutcome::Tolerated, stands, "{outcome:?}");
     }
 
@@ -432,7 +476,7 @@ mod tests {
         };
         let [first, second] = [3, 1].map(|times| [reference_of(&restarted(times))]);
         let played = restarted(times);
-        let outcome = handover_outcome(&case_of(&played), [&second, &first], &played);
+        let outcome = handover_outcome(&case_of(&played), [&second, &first], &played, false);
         assert_eq!(outcome == FaultOutcome::SubjectsDiffer, stands, "{outcome:?}");
     }
 
@@ -448,7 +492,7 @@ mod tests {
         let case = case_of(&played);
         let outcome = |sizes: [i32; 2]| {
             let alone = sizes.map(|size| ReferenceRun::alone(&case, &with_rule(size)));
-            handover_outcome(&case, [&alone[..1], &alone[1..]], &played)
+            handover_outcome(&case, [&alone[..1], &alone[1..]], &played, false)
         };
         assert_eq!(outcome([5, 4]), FaultOutcome::SubjectsDiffer);
         assert!(matches!(outcome([5, 5]), FaultOutcome::Failed(why) if why[0].contains("spec.replicas == 5")));
