@@ -215,7 +215,7 @@ struct HandoverCase {
     /// Those of the first subject, and those of the second.
     alone: [Arc<Mutex<RunsAlone>>; 2],
     /// What the two are known to decide differently in this case.
-    known: Vec<KnownChange>,
+    known_changes: Vec<KnownChange>,
 }
 
 /// The plans by which the two subjects play alone.
@@ -261,9 +261,9 @@ impl HandoverSweep<'_> {
             (first.writes, first.points.clone())
         };
         let left_out = of_case.trouble(&names);
-        let known = of_case.known.iter().map(|change| change.behaviour.clone()).collect();
+        let known_changes = of_case.known_changes.iter().map(|change| change.behaviour.clone()).collect();
         let (case, tried) = (case.name.clone(), Vec::new());
-        let of = CaseHandovers { case, subjects: names, writes, points: 0, left_out, tried, known };
+        let of = CaseHandovers { case, subjects: names, writes, points: 0, left_out, tried, known_changes };
         if of.left_out.is_some() {
             return Ok(of);
         }
@@ -296,7 +296,7 @@ impl HandoverSweep<'_> {
             Arc::clone(lock(cache).entry(key).or_default())
         });
         let plain = Arc::new(without_handovers(case));
-        let mut of_case = HandoverCase { case: Arc::clone(case), plain, alone, known: Vec::new() };
+        let mut of_case = HandoverCase { case: Arc::clone(case), plain, alone, known_changes: Vec::new() };
         self.play_alone_until(&of_case, 1).await?;
         if let [Some(one), Some(other)] = of_case.alone.each_ref().map(|alone| lock(alone).minor) {
             let default = Minor::of(DEFAULT_VERSION).expect("the default version has a minor");
@@ -305,8 +305,8 @@ impl HandoverSweep<'_> {
                 Some(_) => vec![[one, default], [other, default]],
                 None => vec![[one, other]],
             };
-            of_case.known = known_changes_of(case)?;
-            of_case.known.retain(|change| pairs.iter().any(|pair| change.concerns(&case.name, *pair)));
+            of_case.known_changes = known_changes_of(case)?;
+            of_case.known_changes.retain(|change| pairs.iter().any(|pair| change.concerns(&case.name, *pair)));
         }
         Ok(of_case)
     }
@@ -359,7 +359,7 @@ impl HandoverSweep<'_> {
             // The second subject ends the case.
             let [first, second] = of.alone.each_ref().map(|alone| lock(alone).runs.clone());
             let fewest = first.len().min(second.len());
-            let (case, played, is_known) = (Arc::clone(case), Arc::clone(played), !of.known.is_empty());
+            let (case, played, is_known) = (Arc::clone(case), Arc::clone(played), !of.known_changes.is_empty());
             let outcome = judge_apart(move || handover_outcome(&case, [&second, &first], &played, is_known)).await;
             if !matches!(outcome, FaultOutcome::Failed(_)) || fewest >= most {
                 return Ok(outcome);

@@ -30,7 +30,7 @@ pub struct CaseHandovers {
     /// The tried points.
     pub tried: Vec<TriedHandover>,
     /// What the two are known to decide differently in this case.
-    pub known: Vec<String>,
+    pub known_changes: Vec<String>,
 }
 
 /// A handover that was tried.
@@ -64,7 +64,7 @@ struct HandoverTotals {
     /// The case ended within what the two subjects differ in without a handover.
     within: usize,
     /// It ended as with neither, in a case that the two are known to decide differently.
-    known: usize,
+    known_changes: usize,
     differences: usize,
     not_reached: usize,
     inconclusive: usize,
@@ -90,7 +90,7 @@ impl CaseHandovers {
             points: self.points,
             handovers: self.tried.len(),
             within: count(|outcome| *outcome == FaultOutcome::SubjectsDiffer),
-            known: count(|outcome| matches!(outcome, FaultOutcome::KnownChange(_))),
+            known_changes: count(|outcome| matches!(outcome, FaultOutcome::KnownChange(_))),
             differences: count(|outcome| matches!(outcome, FaultOutcome::Failed(_))),
             not_reached: count(|outcome| *outcome == FaultOutcome::NotReached),
             inconclusive: count(|outcome| matches!(outcome, FaultOutcome::Unknown(_))),
@@ -110,7 +110,7 @@ impl CaseHandovers {
     /// Whether the two differ in this case, with a handover or without.
     fn differs(&self) -> bool {
         let totals = self.totals();
-        totals.left_out + totals.within + totals.known + totals.differences > 0
+        totals.left_out + totals.within + totals.known_changes + totals.differences > 0
     }
 }
 
@@ -148,7 +148,7 @@ pub fn handovers(of: &CaseHandovers, width: usize, colour: bool) -> String {
         );
         let _ = write!(text, "\n\n{both}\n");
     }
-    for behaviour in of.known.iter().filter(|_| of.differs()) {
+    for behaviour in of.known_changes.iter().filter(|_| of.differs()) {
         let _ = write!(text, "\n  known change: {behaviour}");
     }
     text
@@ -168,7 +168,7 @@ fn sums(all: &[CaseHandovers]) -> Vec<(&[String; 2], HandoverTotals)> {
         sum.points += more.points;
         sum.handovers += more.handovers;
         sum.within += more.within;
-        sum.known += more.known;
+        sum.known_changes += more.known_changes;
         sum.differences += more.differences;
         sum.not_reached += more.not_reached;
         sum.inconclusive += more.inconclusive;
@@ -195,9 +195,18 @@ const COLUMNS: [&str; 11] = [
 
 /// The columns of a row.
 fn columns(([from, to], sum): &(&[String; 2], HandoverTotals)) -> [String; COLUMNS.len()] {
-    let HandoverTotals { cases, left_out, points, handovers, within, known, differences, not_reached, inconclusive } =
-        sum;
-    let numbers = [cases, left_out, points, handovers, within, known, differences, not_reached, inconclusive];
+    let HandoverTotals {
+        cases,
+        left_out,
+        points,
+        handovers,
+        within,
+        known_changes,
+        differences,
+        not_reached,
+        inconclusive,
+    } = sum;
+    let numbers = [cases, left_out, points, handovers, within, known_changes, differences, not_reached, inconclusive];
     let numbers = numbers.map(ToString::to_string);
     let mut numbers = numbers.into_iter();
     std::array::from_fn(|column| match column {
@@ -280,8 +289,9 @@ fn differences(all: &[CaseHandovers]) -> String {
 fn reasons(all: &[CaseHandovers]) -> String {
     let mut rows: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for of in all.iter().filter(|of| of.differs()) {
-        let known = of.known.iter().map(String::as_str).chain(of.known.is_empty().then_some(UNEXPLAINED));
-        for reason in known {
+        let known_changes =
+            of.known_changes.iter().map(String::as_str).chain(of.known_changes.is_empty().then_some(UNEXPLAINED));
+        for reason in known_changes {
             rows.entry(reason).or_default().insert(&of.case);
         }
     }
@@ -313,10 +323,10 @@ pub fn handovers_json(of: &CaseHandovers) -> String {
             Some(json!({"point": tried.place, "what": what, "why": why, "file": file}))
         })
         .collect();
-    let HandoverTotals { handovers, within, known, differences, not_reached, inconclusive, .. } = of.totals();
+    let HandoverTotals { handovers, within, known_changes, differences, not_reached, inconclusive, .. } = of.totals();
     let value = json!({"case": of.case, "from": of.subjects[0], "to": of.subjects[1], "writes": of.writes,
         "points": of.points, "leftOut": of.left_out.as_ref().map(|trouble| &trouble.why), "tried": handovers, "endedAsEither": within,
-        "known": known, "knownChanges": of.known, "differences": differences, "notReached": not_reached, "inconclusive": inconclusive,
+        "known": known_changes, "knownChanges": of.known_changes, "differences": differences, "notReached": not_reached, "inconclusive": inconclusive,
         "exitCode": of.outcome().code(), "failures": failures});
     sanitize::json(&value.to_string()).into_owned()
 }
@@ -345,7 +355,7 @@ mod tests {
             points: 24,
             left_out: None,
             tried: (1..).zip(outcomes).map(tried).collect(),
-            known: Vec::new(),
+            known_changes: Vec::new(),
         }
     }
 
@@ -354,22 +364,22 @@ mod tests {
         let failed = of(vec![FaultOutcome::Tolerated, FaultOutcome::Failed(why), FaultOutcome::SubjectsDiffer]);
         let trouble = Trouble::new(Blame::Subject, "upstream:v1.29.15 alone: it never settles");
         let left_out = CaseHandovers { left_out: Some(trouble), points: 0, ..of(vec![]) };
-        let known = CaseHandovers {
+        let known_changes = CaseHandovers {
             case: "history/undo-keeps-order".to_owned(),
-            known: vec!["the ReplicaSet of the lowest revision leaves the history".to_owned()],
+            known_changes: vec!["the ReplicaSet of the lowest revision leaves the history".to_owned()],
             ..of(vec![FaultOutcome::KnownChange(vec!["never: web/rs1 deleted".to_owned()])])
         };
-        vec![failed, left_out, known]
+        vec![failed, left_out, known_changes]
     }
 
     #[test]
     fn difference_is_shown_with_both_timelines() {
-        let [failed, left_out, known] = all().try_into().unwrap();
+        let [failed, left_out, known_changes] = all().try_into().unwrap();
         assert_snapshot!(handovers(&failed, 80, false));
-        assert_snapshot!(handovers(&known, 80, false));
+        assert_snapshot!(handovers(&known_changes, 80, false));
         assert_snapshot!(handovers(&left_out, 80, false), @"left out        rolling/rollover from upstream:v1.29.15 to upstream:v1.33.13: upstream:v1.29.15 alone: it never settles");
         assert_eq!((failed.outcome(), left_out.outcome()), (RunOutcome::NonConformant, RunOutcome::Conformant));
-        assert_eq!(known.outcome(), RunOutcome::Conformant);
+        assert_eq!(known_changes.outcome(), RunOutcome::Conformant);
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub struct Frame<'f, 'a> {
     pub version: Option<&'f ObjectVersion>,
     /// Whether all of `given` has settled.
     pub given_settled: bool,
+    /// Whether it shows the last settled state of the recording.
+    pub is_end: bool,
     /// The decision in that version, if another writer than the driver wrote it.
     pub(super) ordered_decision: Option<&'f OrderedDecision>,
     /// The object before that version.
@@ -59,6 +61,7 @@ pub fn replay<'a>(recording: &'a Recording, names: &NormalizedNames, readers: &m
     let (mut step, mut number) = (StepId::GIVEN, 0);
     let entries = &recording.entries;
     let stage = given_end(entries);
+    let end = entries.iter().rposition(|entry| matches!(entry, RecordingEntry::Settled(_)));
     for (at, entry) in entries.iter().enumerate() {
         let (unpacked, mut version, mut before, mut decided);
         (version, before, decided) = (None, None, None);
@@ -86,6 +89,7 @@ pub fn replay<'a>(recording: &'a Recording, names: &NormalizedNames, readers: &m
             number,
             version,
             given_settled: staged,
+            is_end: Some(at) == end,
             ordered_decision: made,
             before,
             objects: &world,

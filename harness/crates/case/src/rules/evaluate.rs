@@ -23,7 +23,9 @@ const LONGEST: usize = 160;
 /// Evaluates the rules of a case, frame by frame.
 pub struct RuleEvaluator<'r> {
     rules: Vec<RuleState<'r>>,
+    /// What rules ask of the past; nothing is recorded for those that ask nothing.
     history: RuleHistory,
+    uses_history: bool,
     snapshot: Arc<RuleHistory>,
     last_step: StepId,
     /// Whether the history has changed since the last state that rules were evaluated on.
@@ -33,12 +35,14 @@ pub struct RuleEvaluator<'r> {
 impl<'r> RuleEvaluator<'r> {
     /// An evaluator of these rules.
     pub fn of(rules: &'r [Rule]) -> Self {
-        let asked = rules.iter().map(RuleState::new).collect();
+        let asked: Vec<_> = rules.iter().map(RuleState::new).collect();
+        let uses_history = asked.iter().any(RuleState::uses_history);
         let history = RuleHistory::of(rules.first().map(|rule| Arc::clone(&rule.labels)).unwrap_or_default());
         Self {
             rules: asked,
             snapshot: Arc::new(history.clone()),
             history,
+            uses_history,
             last_step: StepId::GIVEN,
             history_changed: false,
         }
@@ -57,7 +61,7 @@ impl<'a> FrameReader<'a> for RuleEvaluator<'_> {
             return;
         }
         let is_state = frame.is_state();
-        if is_state || matches!(frame.entry, RecordingEntry::Request(_)) {
+        if self.uses_history && (is_state || matches!(frame.entry, RecordingEntry::Request(_))) {
             self.history_changed |= self.history.record(frame);
         }
         if !is_state {
@@ -96,15 +100,20 @@ impl<'r> RuleState<'r> {
         Self { rule, expression, broken: None, satisfied: false, evaluated: false, stale: true }
     }
 
+    /// Whether it asks what was before.
+    fn uses_history(&self) -> bool {
+        self.expression.as_ref().is_ok_and(|it| it.uses_history || it.variables.contains(variables::POSTS))
+    }
+
     fn evaluate(&mut self, frame: &Frame<'_, '_>, past: &Arc<RuleHistory>, grew: bool) {
         let Ok(expression) = &self.expression else { return };
         self.stale |= expression.variables.iter().any(|variable| variables::may_have_changed(variable, frame));
-        self.stale |= grew && (expression.uses_history || expression.variables.contains(variables::POSTS));
+        self.stale |= grew && self.uses_history();
         let when = self.rule.when;
         let due = match when {
             When::Always | When::Never => self.broken.is_none(),
             When::Eventually => !self.satisfied && frame.step != StepId::GIVEN,
-            When::Finally => frame.is_settled(),
+            When::Finally => frame.is_end,
         };
         if !due || !self.stale {
             return;
@@ -132,8 +141,7 @@ impl<'r> RuleState<'r> {
         }
     }
 
-    /// The rule cannot be evaluated at this frame. `eventually` and `finally` are evaluated again
-    /// at later frames.
+    /// The rule cannot be evaluated at this frame. `eventually` is evaluated again at later frames.
     fn fail_evaluation(&mut self, frame: &Frame<'_, '_>, why: String, context: Option<&Context<'_, '_>>) {
         self.record_break(frame, why, context);
         self.broken.iter_mut().for_each(|(_, broken)| broken.is_unevaluable = true);
