@@ -65,6 +65,11 @@ fn rate(command: &[&str], word: &str, jobs: u32) -> Measured<f64> {
     Ok(f64::from(count) * 60.0 / run.seconds)
 }
 
+/// The cases of a folder; a file may have several.
 fn count_cases(folder: &Path) -> Measured<u32> {
-    Ok(u32::try_from(lockstep_case::find(&[folder.to_owned()])?.len())?)
+    let mut count = 0;
+    for file in lockstep_case::find(&[folder.to_owned()])? {
+        count += lockstep_case::load(&file)?.len();
+    }
+    Ok(u32::try_from(count)?)
 }
