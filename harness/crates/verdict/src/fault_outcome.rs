@@ -418,7 +418,7 @@ mod tests {
         let outcome = |is_known| handover_outcome(&case_of(&played), [&alone[..1], &alone[1..]], &played, is_known);
         match outcome(true) {
             FaultOutcome::KnownChange(why) => {
-                assert!(!expected.is_empty() && why.join("; ").contains(expected), "{why:?}")
+                assert!(!expected.is_empty() && why.join("; ").contains(expected), "{why:?}");
             }
             FaultOutcome::Failed(why) => assert!(expected.is_empty() && why.len() > 1, "{why:?}"),
             other => panic!("{other:?}"),
