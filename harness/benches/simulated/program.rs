@@ -5,13 +5,12 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use lockstep_support::clock;
+use lockstep_support::outcome::RunOutcome;
 
 pub(crate) type Measured<T> = Result<T, Box<dyn std::error::Error>>;
 
 /// The kernel's clock ticks a second for processor time, as on every Linux.
 const TICKS_A_SECOND: f64 = 100.0;
-/// The exit code for an inconclusive verdict.
-const INCONCLUSIVE: i32 = 2;
 
 /// What one run of the program took, and what it printed on standard error.
 pub(crate) struct ProgramRun {
@@ -59,7 +58,8 @@ fn wait(child: &mut Child) -> Measured<(u64, bool)> {
     let mut peak = 0;
     loop {
         if let Some(status) = child.try_wait()? {
-            return Ok((peak, [Some(0), Some(INCONCLUSIVE)].contains(&status.code())));
+            let done = [RunOutcome::Conformant, RunOutcome::Inconclusive].map(|outcome| Some(outcome.code().into()));
+            return Ok((peak, done.contains(&status.code())));
         }
         let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();

@@ -67,9 +67,7 @@ fn rate(command: &[&str], word: &str, jobs: u32) -> Measured<f64> {
 
 /// The cases of a folder; a file may have several.
 fn count_cases(folder: &Path) -> Measured<u32> {
-    let mut count = 0;
-    for file in lockstep_case::find(&[folder.to_owned()])? {
-        count += lockstep_case::load(&file)?.len();
-    }
-    Ok(u32::try_from(count)?)
+    let files = lockstep_case::find(&[folder.to_owned()])?;
+    let counts = files.iter().map(|file| lockstep_case::load(file).map(|cases| cases.len()));
+    Ok(u32::try_from(counts.sum::<Result<usize, _>>()?)?)
 }

@@ -79,12 +79,12 @@ pub(crate) fn trials() -> Vec<Trial> {
 }
 
 /// A part of the page: the command before a score, and the score.
-struct PageSection {
+struct PageScore {
     command: String,
     score: String,
 }
 
-impl PageSection {
+impl PageScore {
     fn of(workload: &str) -> Result<Self, Failed> {
         let text = std::fs::read_to_string(root().join(PAGE))?;
         let begin = format!("{BEGINS}{workload} -->\n");
@@ -127,7 +127,7 @@ fn broken(score: &str) -> Vec<(&str, BTreeSet<&str>)> {
 }
 
 fn play_sample(implementation: &Implementation) -> Outcome {
-    let page = PageSection::of(implementation.workload)?;
+    let page = PageScore::of(implementation.workload)?;
     let on_page = broken(&page.score);
     let first = on_page.iter().filter_map(|(_, cases)| cases.first().copied());
     let sample: BTreeSet<&str> = first.chain(SAMPLE).collect();
@@ -139,7 +139,7 @@ fn play_sample(implementation: &Implementation) -> Outcome {
 }
 
 fn play_all(implementation: &Implementation) -> Outcome {
-    let page = PageSection::of(implementation.workload)?;
+    let page = PageScore::of(implementation.workload)?;
     let folder = tempfile::tempdir()?;
     let fresh = format!("\n{}\n", page.play(CASES, folder.path())?);
     if overwrite() {

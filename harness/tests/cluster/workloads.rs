@@ -175,33 +175,30 @@ fn play_fork() -> Result<(), Failed> {
 
 /// A custom resource takes no server-side apply as a Deployment.
 fn refuse_operation() -> Result<(), Failed> {
-    let folder = tempfile::tempdir()?;
-    let case = folder.path().join("refused.yaml");
     let manifest =
         "{serverSide: true, apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 2}}";
     let given = "given:\n  - deployment: {name: web, replicas: 1, image: \"app:1\"}\n";
-    std::fs::write(&case, format!("description: x\n{given}steps:\n  - apply: {manifest}\n"))?;
-    let (subject, description) = described_subject("fleet");
-    let selection = Selection {
-        cases: &[],
-        flags: &[case.to_str().ok_or("a path that is text")?, "--workload", &description],
-        words: &["1 inconclusive", "the operation was refused: a patch of type application/apply-patch+yaml"],
-    };
-    judge("sim", &subject, "30s", &selection)
+    let words = ["1 inconclusive", "the operation was refused: a patch of type application/apply-patch+yaml"];
+    play_on_fleets(&format!("{given}steps:\n  - apply: {manifest}\n"), &words)
 }
 
 /// An event is known by the name of the kind that is in the place of ReplicaSets.
 fn overtake() -> Result<(), Failed> {
-    let folder = tempfile::tempdir()?;
-    let case = folder.path().join("overtaken.yaml");
     let given = "given:\n  - deployment: {name: web, replicas: 2, image: \"app:1\"}\n  - ready: {pods: all}\n";
     let step = "{image: \"app:2\"}\n    fault: {watch: replicasets, event: 1, action: {overtaken: 1}}";
-    std::fs::write(&case, format!("description: x\n{given}steps:\n  - set: {step}\n"))?;
+    play_on_fleets(&format!("{given}steps:\n  - set: {step}\n"), &["1 unblessed"])
+}
+
+/// Plays a case with these steps on the controller of Fleets.
+fn play_on_fleets(steps: &str, words: &[&str]) -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let case = folder.path().join("case.yaml");
+    std::fs::write(&case, format!("description: x\n{steps}"))?;
     let (subject, description) = described_subject("fleet");
     let selection = Selection {
         cases: &[],
         flags: &[case.to_str().ok_or("a path that is text")?, "--workload", &description],
-        words: &["1 unblessed"],
+        words,
     };
     judge("sim", &subject, "30s", &selection)
 }

@@ -35,9 +35,9 @@ fn problems_of(name: &str, score: &str) -> Vec<String> {
         Err(error) => return vec![format!("{error}")],
     };
     let empty = score_markdown(&Score::new(&workload));
-    let (rows, fresh): (Vec<Row>, Vec<Row>) = (Row::all(score), Row::all(&empty));
+    let (rows, fresh): (Vec<ScoreRow>, Vec<ScoreRow>) = (ScoreRow::all(score), ScoreRow::all(&empty));
     let mut wrong = Vec::new();
-    let claims = |rows: &[Row]| rows.iter().map(|row| [row.area.clone(), row.claimed.clone()]).collect::<Vec<_>>();
+    let claims = |rows: &[ScoreRow]| rows.iter().map(|row| [row.area.clone(), row.claimed.clone()]).collect::<Vec<_>>();
     if claims(&rows) != claims(&fresh) {
         wrong.push(format!("the description claims\n{empty}"));
     }
@@ -57,7 +57,7 @@ fn problems_of(name: &str, score: &str) -> Vec<String> {
 
 /// A row of a score.
 #[derive(Debug)]
-struct Row {
+struct ScoreRow {
     area: String,
     claimed: String,
     conformant: Option<usize>,
@@ -67,7 +67,7 @@ struct Row {
     cases: usize,
 }
 
-impl Row {
+impl ScoreRow {
     fn all(score: &str) -> Vec<Self> {
         score.lines().filter(|line| line.starts_with("| `")).filter_map(Self::of).collect()
     }

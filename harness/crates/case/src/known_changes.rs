@@ -2,7 +2,7 @@
 //! table in `cases/known-changes.yaml`. `lockstep versions` finds such changes; a person gives the
 //! reason.
 //!
-//! This module does no I/O: `cli::known_changes` reads the file.
+//! This module does no I/O: `cli::handover` reads the file.
 
 use lockstep_timeline::versions::Minor;
 use serde::de::Error;

@@ -23,8 +23,9 @@ const LONGEST: usize = 160;
 /// Evaluates the rules of a case, frame by frame.
 pub struct RuleEvaluator<'r> {
     rules: Vec<RuleState<'r>>,
-    /// What rules ask of the past; nothing is recorded for those that ask nothing.
+    /// What was before; empty if no rule asks about it.
     history: RuleHistory,
+    /// Whether a rule asks about it.
     uses_history: bool,
     snapshot: Arc<RuleHistory>,
     last_step: StepId,
@@ -100,7 +101,7 @@ impl<'r> RuleState<'r> {
         Self { rule, expression, broken: None, satisfied: false, evaluated: false, stale: true }
     }
 
-    /// Whether it asks what was before.
+    /// Whether it asks about what was before.
     fn uses_history(&self) -> bool {
         self.expression.as_ref().is_ok_and(|it| it.uses_history || it.variables.contains(variables::POSTS))
     }
