@@ -6,7 +6,7 @@
 //! undo` a JSON patch that replaces the template and the annotations. The operations' own files
 //! have the bodies, and the cases in which kubectl itself refuses before it calls the server.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, OwnerReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta, OwnerReference};
 use kube::api::{
     Api, ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PropagationPolicy, ResourceExt,
 };
@@ -81,6 +81,11 @@ impl Driver {
         }
         if let Some(object) = api.delete(&name, &how).await.map_err(drive_error)?.left() {
             self.note(watched, &object);
+            let ObjectMeta { deletion_grace_period_seconds, finalizers, .. } = &object.metadata;
+            let is_gone = *deletion_grace_period_seconds == Some(0) && finalizers.is_none();
+            if let Some(kind) = watched.filter(|_| is_gone) {
+                self.cache.record_own_removal(kind, &self.namespace, &name);
+            }
         }
         Ok(())
     }

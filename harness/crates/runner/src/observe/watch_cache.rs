@@ -10,7 +10,7 @@ use lockstep_recording::{Body, ChangeType, ObjectVersion, Trouble, WriterRole};
 use lockstep_support::clock;
 use lockstep_support::clock::Instant;
 use lockstep_support::pointer::JsonPointer;
-use lockstep_timeline::object::remove_managed_fields;
+use lockstep_timeline::object::{deleting, remove_managed_fields};
 use lockstep_workload::Claims;
 use serde_json::Value;
 
@@ -35,8 +35,9 @@ struct CacheState {
     latest_versions: BTreeMap<WatchedKind, u64>,
     /// The resourceVersions that the harness itself wrote.
     own_writes: BTreeSet<u64>,
-    /// Kind, namespace and name of the objects that the harness itself deleted.
-    own_deletions: BTreeSet<(String, String, String)>,
+    /// Kind, namespace and name of the objects that the harness itself deleted; whether one request
+    /// did all of it.
+    own_deletions: BTreeMap<(String, String, String), bool>,
     gap: Option<String>,
     claims: Claims,
 }
@@ -75,7 +76,13 @@ impl WatchCache {
     /// Record that the harness itself deletes this object, so that its deletion is attributed to
     /// the driver.
     pub(crate) fn record_own_deletion(&self, kind: WatchedKind, namespace: &str, name: &str) {
-        self.lock().own_deletions.insert((kind.to_string(), namespace.to_owned(), name.to_owned()));
+        self.lock().own_deletions.insert((kind.to_string(), namespace.to_owned(), name.to_owned()), false);
+    }
+
+    /// Record that one request of the harness marked this object as deleting and removed it, as for
+    /// a pod that has ended. Its answer has the version of the removal only.
+    pub(crate) fn record_own_removal(&self, kind: WatchedKind, namespace: &str, name: &str) {
+        self.lock().own_deletions.insert((kind.to_string(), namespace.to_owned(), name.to_owned()), true);
     }
 
     /// Wakes whenever the watches deliver something.
@@ -181,10 +188,12 @@ impl WatchCache {
         let journal = inner.namespaces.get_mut(namespace).and_then(|space| space.journal.as_mut());
         let mut versions = journal.map(std::mem::take).unwrap_or_default();
         for version in &mut versions {
-            let deleted = || (version.kind.clone(), namespace.to_owned(), version.name.clone());
-            if inner.own_writes.contains(&version.rv)
-                || version.change == ChangeType::Deleted && inner.own_deletions.contains(&deleted())
-            {
+            let deletion = (version.kind.clone(), namespace.to_owned(), version.name.clone());
+            let is_own_deletion = match inner.own_deletions.get(&deletion) {
+                Some(is_at_once) => version.change == ChangeType::Deleted || *is_at_once && deleting(&version.object),
+                None => false,
+            };
+            if is_own_deletion || inner.own_writes.contains(&version.rv) {
                 version.by = WriterRole::Driver;
             }
         }
@@ -304,6 +313,28 @@ mod tests {
         assert!(journal.iter().all(|version| version.object["metadata"]["managedFields"].is_null()));
         assert!(cache.list(WatchedKind::Pod, "ns").is_empty());
         assert!(cache.drain_journal("ns").is_empty());
+    }
+
+    #[test]
+    fn removal_by_one_request_is_the_drivers_from_its_first_version() {
+        let deleting = |rv| {
+            let mut pod = pod("a", rv);
+            pod["metadata"]["deletionTimestamp"] = json!("2026-01-05T00:00:00Z");
+            pod
+        };
+        let writers = |record: fn(&WatchCache)| {
+            let cache = WatchCache::default();
+            cache.open_journal("ns");
+            cache.deliver(WatchedKind::Pod, ChangeType::Added, pod("a", 7));
+            cache.deliver(WatchedKind::Pod, ChangeType::Modified, deleting(8));
+            cache.deliver(WatchedKind::Pod, ChangeType::Deleted, deleting(9));
+            record(&cache);
+            cache.drain_journal("ns").iter().map(|version| version.by).collect::<Vec<_>>()
+        };
+        let (other, driver) = (WriterRole::Other, WriterRole::Driver);
+        assert_eq!(writers(|_| {}), [other, other, other]);
+        assert_eq!(writers(|cache| cache.record_own_deletion(WatchedKind::Pod, "ns", "a")), [other, other, driver]);
+        assert_eq!(writers(|cache| cache.record_own_removal(WatchedKind::Pod, "ns", "a")), [other, driver, driver]);
     }
 
     #[test]
