@@ -9,7 +9,7 @@ use lockstep_support::fingerprint::fingerprint;
 use lockstep_support::outcome::{RunOutcome, Verdict};
 use lockstep_support::pluralize;
 use lockstep_timeline::GoldenOutcomes;
-use lockstep_verdict::{Judgement, scored_areas};
+use lockstep_verdict::{Judgement, scored_areas, scored_verdict};
 use lockstep_workload::Workload;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -120,7 +120,7 @@ impl PlayScore {
     #[must_use]
     pub fn new(judgement: &Judgement, workload: &Workload) -> Self {
         let areas = scored_areas(judgement).into_iter().map(ToOwned::to_owned).collect();
-        Self { workload: workload.clone(), verdict: judgement.verdict, areas }
+        Self { workload: workload.clone(), verdict: scored_verdict(judgement), areas }
     }
 }
 

@@ -43,7 +43,7 @@ pub use judge::{judge, judge_live, judge_replay};
 pub use judgement::{ComparisonBasis, FindingKind, Judgement, NearestOutcome, VerdictFinding};
 pub use lockstep_support::outcome::Verdict;
 pub use outcomes::{agree, first_differing_step, outcomes};
-pub use score::{AreaScore, Score, scored_areas};
+pub use score::{AreaScore, Score, scored_areas, scored_verdict};
 pub use version_change::{
     Behavior, DifferenceKind, FirstDifference, OutcomeSpread, PlayResult, StopPoint, VersionChange, compare_versions,
 };

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use lockstep_case::filter::labels;
 use lockstep_recording::TroubleTopic;
-use lockstep_support::outcome::Verdict;
+use lockstep_support::outcome::{RunOutcome, Verdict};
 use lockstep_timeline::{Decision, DecisionAction, KeyValue, State, Timeline, TimelineEvents, TimelineLine};
 use lockstep_workload::vocabulary::{Sign, area_of, areas, is_needed_by};
 use lockstep_workload::{ClaimedShare, Workload};
@@ -25,7 +25,7 @@ pub struct Score {
     pub rows: Vec<AreaScore>,
     /// How many cases were conformant or not.
     pub verdicts: usize,
-    /// How many cases were inconclusive.
+    /// How many cases were inconclusive, or have nothing to compare with.
     pub inconclusive: usize,
 }
 
@@ -61,7 +61,7 @@ impl Score {
 
     /// Adds a judgement.
     pub fn add(&mut self, judgement: &Judgement) {
-        self.add_case(&judgement.case, judgement.verdict, &scored_areas(judgement));
+        self.add_case(&judgement.case, scored_verdict(judgement), &scored_areas(judgement));
     }
 
     /// Adds a case with this verdict that counts in these areas.
@@ -78,6 +78,16 @@ impl Score {
                 Verdict::Conformant | Verdict::Inconclusive => continue,
             };
         }
+    }
+}
+
+/// The verdict that counts: a case without a golden timeline of its own says nothing of what is
+/// claimed.
+#[must_use]
+pub fn scored_verdict(judgement: &Judgement) -> Verdict {
+    match judgement.outcome() {
+        RunOutcome::Unblessed => Verdict::Inconclusive,
+        _ => judgement.verdict,
     }
 }
 
@@ -252,6 +262,14 @@ mod tests {
         }
         let broken = scaled_to(12, &workload).unsettled(Blame::Environment, "etcd").end();
         let score = scored(&broken, &workload);
+        assert_eq!((rows(&score), score.verdicts, score.inconclusive), (vec![], 0, 1));
+    }
+
+    #[test]
+    fn case_without_a_golden_timeline_does_not_count_as_conformant() {
+        let workload = workload(&json!({}));
+        let mut score = Score::new(&workload);
+        score.add(&judge(&scaled_to(12, &workload).settled().end(), None));
         assert_eq!((rows(&score), score.verdicts, score.inconclusive), (vec![], 0, 1));
     }
 
