@@ -173,8 +173,8 @@ fn cases_on(page: &str) -> BTreeSet<String> {
     rows(page).iter().map(|(_, row)| case_of(row)).chain(left_out).map(str::to_owned).collect()
 }
 
-/// What the page says of cases, without the sums. The cases that ended as either are left out: v1.15
-/// leaves to chance which of two pods goes.
+/// What the page says of cases, without the sums. The cases that ended as either are left out:
+/// v1.15 leaves to chance which of two pods goes.
 fn lines_about_cases(page: &str) -> BTreeSet<String> {
     let (before, after) = page.split_once("\nEnded as with ").unwrap_or((page, ""));
     let after = after.split_once("\n| ").map_or("", |(_, after)| after);
