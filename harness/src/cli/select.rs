@@ -68,6 +68,12 @@ impl CaseSelection {
 }
 
 impl CaseSelection {
+    /// Whether nothing is left out of the default folder.
+    pub(super) fn is_all(&self) -> bool {
+        let is_default = self.files.paths.iter().eq([Path::new("cases")]);
+        is_default && self.filter.is_none() && !self.rerun_failed
+    }
+
     /// Whether a case was named by its own path, rather than by a folder.
     pub(super) fn names(&self, case: &Case) -> bool {
         self.files

@@ -177,7 +177,7 @@ const fn option(name: &'static str, reason: &'static str) -> OptionEntry {
 }
 
 /// Every option, in alphabetical order, with the reason for it.
-pub const OPTIONS: [OptionEntry; 78] = [
+pub const OPTIONS: [OptionEntry; 76] = [
     option("accept-unguarded-pods", "a cluster of one's own whose API server cannot keep pods of cases off its nodes"),
     option("against", "without upstream's programs, a search compares with another controller, or with none"),
     option("anonymise", "a recording of production is given to others"),
@@ -202,7 +202,7 @@ pub const OPTIONS: [OptionEntry; 78] = [
     option("evidence-files", "the disk of a pod is small"),
     option("evidence-memory", "the memory of a pod is small"),
     option("evidence-span", "rollouts take longer than ten minutes, or change all the time"),
-    option("exceptions", "a mutant that may survive needs a reason that can be reviewed"),
+    option("expected", "a mutant that may survive needs a reason that can be reviewed"),
     option("fail-fast", "the first failure is enough, while a controller is written"),
     option("filter", "cases about one thing, across areas"),
     option("for", "a nightly job has so much time"),
@@ -226,13 +226,11 @@ pub const OPTIONS: [OptionEntry; 78] = [
     option("namespace", "one namespace of a shared cluster"),
     option("only", "a search is narrowed to what has just been changed"),
     option("out", "what the command produces is kept"),
-    option("outcomes", "a table of all verdicts on mutants, for analysis"),
     option("output", "a program reads the results"),
     option("pods", "a kubelet's pods, where a case would play them"),
     option("preview", "a case's author sees upstream's timeline within seconds, before a control plane records it"),
     option("profile", "a config-restart controller follows one profile"),
     option("programs", "a search of the same length on every machine"),
-    option("quick", "which mutants survive, sooner than by which cases each is killed"),
     option("recordings", "to be judged again after a change of the judge, or inspected"),
     option("reference", "the case reference of the book is generated"),
     option("repeat", "a controller that fails one play in ten"),

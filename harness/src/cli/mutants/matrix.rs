@@ -3,26 +3,47 @@
 //!
 //! A case *kills* a mutant if it finds it non-conformant; inconclusive does not count. A mutant
 //! that survives every case of its controller shows a rule that no case pins. A case that kills no
-//! mutant proves nothing, unless it has another purpose. The list of exceptions names such mutants
-//! and cases with the reason, and an exception that does not apply is an error.
+//! mutant proves nothing, unless it has another purpose. `harness/tests/mutants.yaml` says what is
+//! expected: which case kills which mutant, and the mutants and cases that are exceptions, with the
+//! reason. What it says and does not apply is an error.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use lockstep_subject::Mutant;
 use lockstep_support::outcome::Verdict;
+use lockstep_support::pluralize;
 use serde::Deserialize;
 
-/// Mutants that may survive and cases that may kill none, each with the reason.
+/// What is expected of the bank.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Exceptions {
+pub(super) struct BankExpectations {
+    /// For each mutant cases that kill it.
+    #[serde(default)]
+    pub(super) kills: BTreeMap<String, Vec<String>>,
     /// Mutants that no case can distinguish from the unchanged controller.
     #[serde(default)]
     pub(super) survivors: BTreeMap<String, String>,
     /// Cases with another purpose than to pin a rule of a controller.
     #[serde(default)]
     pub(super) toothless: BTreeMap<String, String>,
+}
+
+impl BankExpectations {
+    /// The cases that are expected to kill this mutant.
+    pub(super) fn kills(&self, mutant: &str) -> &[String] {
+        self.kills.get(mutant).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// What was played.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PlayedScope {
+    /// Every mutant of the bank.
+    pub(super) all_mutants: bool,
+    /// Every case.
+    pub(super) all_cases: bool,
 }
 
 /// The verdicts of cases on mutants.
@@ -43,14 +64,14 @@ impl Matrix {
         (self.rows.iter().filter(|(_, outcomes)| killing_cases(outcomes).next().is_some()).count(), self.rows.len())
     }
 
-    /// The faults of the bank and of the cases. `is_complete` says that every case was played with
-    /// every mutant of its controllers; cases that kill none are reported only then.
-    pub(super) fn faults(&self, exceptions: &Exceptions, is_complete: bool) -> Vec<String> {
+    /// The faults of the bank and of the cases. A mutant survives only if all cases were played,
+    /// and a case kills none only if all mutants were.
+    pub(super) fn faults(&self, expected: &BankExpectations, scope: PlayedScope) -> Vec<String> {
         let mut faults = Vec::new();
         for (mutant, outcomes) in &self.rows {
-            let is_excused = exceptions.survivors.contains_key(&mutant.name);
+            let is_excused = expected.survivors.contains_key(&mutant.name);
             match (killing_cases(outcomes).next(), is_excused) {
-                (None, false) => {
+                (None, false) if scope.all_cases => {
                     faults.push(format!("{} survives: no case notices that it {}", mutant.name, mutant.behaviour));
                 }
                 (Some(case), true) => {
@@ -58,47 +79,69 @@ impl Matrix {
                 }
                 _ => {}
             }
+            let listed = expected.kills(&mutant.name);
+            for (case, verdict) in outcomes {
+                match (listed.contains(case), verdict) {
+                    (true, Verdict::Conformant | Verdict::Inconclusive) => faults.push(format!(
+                        "{case} is listed as killing {}, and finds it {verdict}; take it off",
+                        mutant.name
+                    )),
+                    (false, Verdict::NonConformant) if scope.all_cases && !is_excused => {
+                        faults.push(format!("{case} kills {}; list it", mutant.name));
+                    }
+                    _ => {}
+                }
+            }
         }
-        if !is_complete {
+        if !scope.all_mutants {
             return faults;
         }
         let all: BTreeSet<&str> =
             self.rows.iter().flat_map(|(_, outcomes)| outcomes).map(|(case, _)| case.as_str()).collect();
         let killers: BTreeSet<&str> = self.rows.iter().flat_map(|(_, outcomes)| killing_cases(outcomes)).collect();
         for case in &all {
-            match (killers.contains(case), exceptions.toothless.contains_key(*case)) {
+            match (killers.contains(case), expected.toothless.contains_key(*case)) {
                 (false, false) => faults.push(format!("{case} kills no mutant")),
                 (true, true) => faults.push(format!("{case} is listed as toothless, but kills; take it off")),
                 _ => {}
             }
         }
-        let stale = exceptions.toothless.keys().filter(|case| !all.contains(case.as_str()));
-        faults.extend(stale.map(|case| format!("{case} is listed as toothless, and no such case was played")));
+        if scope.all_cases {
+            let listed = expected.toothless.keys().chain(expected.kills.values().flatten());
+            let stale = listed.filter(|case| !all.contains(case.as_str()));
+            faults.extend(stale.map(|case| format!("{case} is listed, and no such case was played")));
+            let known: BTreeSet<&str> = self.rows.iter().map(|(mutant, _)| mutant.name.as_str()).collect();
+            let stale =
+                expected.survivors.keys().chain(expected.kills.keys()).filter(|name| !known.contains(name.as_str()));
+            faults.extend(stale.map(|name| format!("{name} is listed, and there is no such mutant")));
+        }
         faults
     }
 
-    /// A row for each mutant: the number of cases that kill it, and the first of them.
-    pub(super) fn table(&self, exceptions: &Exceptions) -> String {
+    /// A row for each mutant: the first case that kills it. If some cases were left out, mutants
+    /// that none kills are left out, too.
+    pub(super) fn table(&self, expected: &BankExpectations, scope: PlayedScope) -> String {
         let width = self.rows.iter().map(|(mutant, _)| mutant.name.len()).max().unwrap_or(0);
         let mut out = String::new();
         for (mutant, outcomes) in &self.rows {
-            let (count, of) = (killing_cases(outcomes).count(), outcomes.len());
-            let inconclusive = outcomes.iter().filter(|(_, verdict)| *verdict == Verdict::Inconclusive).count();
-            let inconclusive = if inconclusive > 0 { format!(", {inconclusive} inconclusive") } else { String::new() };
-            let first = match (killing_cases(outcomes).next(), exceptions.survivors.get(&mutant.name)) {
+            let row = match (killing_cases(outcomes).next(), expected.survivors.get(&mutant.name)) {
                 (Some(case), _) => case.to_owned(),
+                _ if !scope.all_cases => continue,
                 (None, Some(reason)) => format!("survives: {reason}"),
-                (None, None) => format!("SURVIVES: it {}", mutant.behaviour),
+                (None, None) => {
+                    let inconclusive = outcomes.iter().filter(|(_, verdict)| *verdict == Verdict::Inconclusive).count();
+                    let of = pluralize(outcomes.len(), "case");
+                    format!("SURVIVES: it {}; {of}, {inconclusive} inconclusive", mutant.behaviour)
+                }
             };
-            writeln!(out, "{:width$}  {count:>3} of {of:>3}{inconclusive}  {first}", mutant.name)
-                .expect("a String takes all");
+            writeln!(out, "{:width$}  {row}", mutant.name).expect("a String takes all");
         }
         out
     }
 }
 
 /// The cases that kill the mutant, in order.
-fn killing_cases(outcomes: &[(String, Verdict)]) -> impl Iterator<Item = &str> {
+pub(super) fn killing_cases(outcomes: &[(String, Verdict)]) -> impl Iterator<Item = &str> {
     outcomes.iter().filter(|(_, verdict)| *verdict == Verdict::NonConformant).map(|(case, _)| case.as_str())
 }
 
@@ -123,43 +166,60 @@ mod tests {
         matrix
     }
 
-    fn exceptions(text: &str) -> Exceptions {
+    fn expected(text: &str) -> BankExpectations {
         serde_saphyr::from_str(text).unwrap()
+    }
+
+    /// The faults if everything was played.
+    fn faults(text: &str) -> Vec<String> {
+        matrix().faults(&expected(text), PlayedScope { all_mutants: true, all_cases: true })
     }
 
     #[test]
     fn only_non_conformant_verdict_kills_mutant() {
-        let expected = [
-            "alive survives: no case notices that it waits for nothing",
-            "a/one kills no mutant",
-            "a/three kills no mutant",
-        ];
-        assert_eq!(matrix().faults(&Exceptions::default(), true), expected);
-        assert_eq!(matrix().faults(&Exceptions::default(), false), expected[..1]);
+        let listed = "kills: {dead: [a/two]}\n";
+        let survives = "alive survives: no case notices that it waits for nothing";
+        let toothless = ["a/one kills no mutant", "a/three kills no mutant"];
+        assert_eq!(faults(listed), [survives, toothless[0], toothless[1]]);
+        let some_mutants = PlayedScope { all_mutants: false, all_cases: true };
+        assert_eq!(matrix().faults(&expected(listed), some_mutants), [survives]);
+        let some_cases = PlayedScope { all_mutants: true, all_cases: false };
+        assert_eq!(matrix().faults(&expected(listed), some_cases), toothless);
         assert_eq!(matrix().killed(), (1, 2));
     }
 
     #[test]
-    fn exceptions_that_do_not_apply_are_faults() {
-        let valid = exceptions("survivors: {alive: same}\ntoothless: {a/one: x, a/three: y}\n");
-        assert_eq!(matrix().faults(&valid, true), [""; 0]);
-        let stale =
-            exceptions("survivors: {alive: same, dead: no}\ntoothless: {a/one: x, a/two: y, a/three: z, a/four: z}\n");
+    fn what_is_listed_and_does_not_apply_is_a_fault() {
+        let exceptions = "survivors: {alive: same}\ntoothless: {a/one: x, a/three: y}\n";
+        assert_eq!(faults(&format!("kills: {{dead: [a/two]}}\n{exceptions}")), [""; 0]);
+        assert_eq!(faults(exceptions), ["a/two kills dead; list it"]);
         assert_eq!(
-            matrix().faults(&stale, true),
+            faults(&format!("kills: {{dead: [a/one, a/two, a/four], gone: [a/two]}}\n{exceptions}")),
+            [
+                "a/one is listed as killing dead, and finds it conformant; take it off",
+                "a/four is listed, and no such case was played",
+                "gone is listed, and there is no such mutant",
+            ]
+        );
+        assert_eq!(
+            faults(
+                "kills: {dead: [a/two]}\nsurvivors: {alive: same, dead: no}\ntoothless: {a/one: x, a/two: y, a/three: z}\n"
+            ),
             [
                 "dead is listed as a survivor, but a/two kills it; take it off",
                 "a/two is listed as toothless, but kills; take it off",
-                "a/four is listed as toothless, and no such case was played",
             ]
         );
     }
 
     #[test]
     fn table_names_first_case_that_kills() {
-        insta::assert_snapshot!(matrix().table(&exceptions("survivors: {}\n")), @r"
-        dead     1 of   3  a/two
-        alive    0 of   3, 1 inconclusive  SURVIVES: it waits for nothing
+        let nothing = BankExpectations::default();
+        let some_cases = PlayedScope { all_mutants: true, all_cases: false };
+        assert_eq!(matrix().table(&nothing, some_cases), "dead   a/two\n");
+        insta::assert_snapshot!(matrix().table(&nothing, PlayedScope { all_cases: true, ..some_cases }), @r"
+        dead   a/two
+        alive  SURVIVES: it waits for nothing; 3 cases, 1 inconclusive
         ");
     }
 }

@@ -1,5 +1,7 @@
 //! `lockstep mutants`: plays the mutant bank on the simulated cluster, to prove that every mutant
-//! fails a case, and that every case can fail.
+//! fails a case, and that every case can fail. `harness/tests/mutants.yaml` says which case kills
+//! which mutant, and these are played. What that leaves open is searched: a mutant is played until
+//! a case kills it, and a case until it kills a mutant.
 //!
 //! * `matrix` evaluates the verdicts: which mutants the cases kill, and which cases kill a mutant.
 //! * `search` plays the mutants on random programs instead of cases.
@@ -9,11 +11,12 @@ mod matrix;
 mod search;
 mod simulation;
 
-use std::fs::File;
-use std::io::Write;
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use lockstep_case::Case;
 use lockstep_cluster::supervise::Interrupt;
@@ -27,16 +30,16 @@ use lockstep_support::outcome::{RunOutcome, Verdict};
 use lockstep_support::pluralize;
 use lockstep_verdict as verdict;
 use lockstep_verdict::golden::GoldenTimelines;
-use matrix::{Exceptions, Matrix};
+use matrix::{BankExpectations, Matrix, PlayedScope, killing_cases};
 use search::MutantSearch;
 use simulation::{SimulationOptions, player_thread, silence_players};
 
+use super::CliError;
 use super::golden::load_golden;
 use super::out::{self, note, say};
 use super::parallel::run_in_parallel;
 use super::progress::Progress;
 use super::select::CaseSelection;
-use super::{CliError, output_paths};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -45,15 +48,13 @@ pub(super) struct Arguments {
     /// Only mutants whose name contains this text; may be given several times.
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
-    /// Stop each mutant at the first case that fails.
-    #[arg(long)]
-    quick: bool,
     /// List the mutants; play nothing.
     #[arg(long)]
     list: bool,
-    /// Mutants that may survive and cases that kill none, each with its reason.
+    /// Which case kills which mutant; mutants that may survive and cases that kill none, each with
+    /// its reason.
     #[arg(long, value_name = "FILE", default_value = "harness/tests/mutants.yaml")]
-    exceptions: PathBuf,
+    expected: PathBuf,
     /// Whose controllers run beside the mutant: simulated, upstream or upstream:VERSION.
     #[arg(long, default_value_t, value_name = "CONTROLLERS")]
     cluster_controllers: ClusterControllers,
@@ -63,7 +64,7 @@ pub(super) struct Arguments {
     /// Look for each mutant with random programs, as `fuzz` does, instead of the cases.
     ///
     /// Each program is played on upstream once, and on every mutant that was not found yet.
-    #[arg(long, conflicts_with_all = ["quick", "outcomes"])]
+    #[arg(long)]
     search: bool,
     /// With --search: give up after this many programs.
     #[arg(long, value_name = "N", default_value_t = 3000, requires = "search")]
@@ -71,9 +72,6 @@ pub(super) struct Arguments {
     /// With --search: the seed of the programs.
     #[arg(long, value_name = "N", default_value_t = 0, requires = "search")]
     seeds: u64,
-    /// Write every outcome to this file: mutant, case, verdict, separated by tabs.
-    #[arg(long, value_name = "FILE")]
-    outcomes: Option<PathBuf>,
 }
 
 /// The verdicts on one mutant, by case.
@@ -97,11 +95,10 @@ pub(super) async fn execute(arguments: &Arguments) -> Result<RunOutcome, CliErro
     let jobs = arguments.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(2, NonZero::get)).max(1);
     let options =
         SimulationOptions { controllers: &arguments.cluster_controllers, programs: ProgramPool::default(), jobs };
-    let exceptions = read_exceptions(arguments)?;
-    output_paths::check_file("--outcomes", arguments.outcomes.as_deref())?;
+    let expected = read_expectations(arguments)?;
     if arguments.search {
         mutants.retain(|mutant| mutant.controller != Controller::ConfigRestart);
-        mutants.retain(|mutant| !exceptions.survivors.contains_key(&mutant.name));
+        mutants.retain(|mutant| !expected.survivors.contains_key(&mutant.name));
         silence_players();
         let search = MutantSearch { seed: arguments.seeds, programs: arguments.programs, options: &options };
         return search.run(mutants).await;
@@ -113,7 +110,8 @@ pub(super) async fn execute(arguments: &Arguments) -> Result<RunOutcome, CliErro
         .collect::<Result<Vec<_>, CliError>>()?;
     let began = clock::instant();
     silence_players();
-    let right = play_unchanged(&cases, &options, arguments)?;
+    let bank = Bank { cases: &cases, mutants: &mutants, expected: &expected, options: &options };
+    let right = play_unchanged(&bank, arguments)?;
     let wrong: Vec<&String> =
         right.iter().filter(|(_, verdict)| *verdict != Verdict::Conformant).map(|(case, _)| case).collect();
     if let Some(cause) = Interrupt::for_process().cause() {
@@ -124,16 +122,19 @@ pub(super) async fn execute(arguments: &Arguments) -> Result<RunOutcome, CliErro
         return Ok(RunOutcome::NonConformant);
     }
     note!("the unchanged controller: {} in {:.1} s", pluralize(cases.len(), "case"), began.elapsed().as_secs_f64());
-    let rows = play_mutants(arguments, &options, &mutants, &cases)?;
+    let mut rows = vec![CaseVerdicts::new(); mutants.len()];
+    bank.play_mutants(&mut rows)?;
+    if arguments.only.is_empty() && Interrupt::for_process().cause().is_none() {
+        bank.play_cases(&mut rows)?;
+    }
     if let Some(cause) = Interrupt::for_process().cause() {
-        let done = rows.iter().filter(|row| !row.is_empty()).count();
-        note!("{done} of {} played to the end", pluralize(mutants.len(), "mutant"));
         return Err(CliError::Interrupted(cause));
     }
     let mut matrix = Matrix::default();
     mutants.into_iter().zip(rows).for_each(|(mutant, row)| matrix.add(mutant, row));
-    let faults = matrix.faults(&exceptions, arguments.only.is_empty() && !arguments.quick);
-    out::result(format_args!("{}", matrix.table(&exceptions)));
+    let scope = PlayedScope { all_mutants: arguments.only.is_empty(), all_cases: arguments.selection.is_all() };
+    let faults = matrix.faults(&expected, scope);
+    out::result(format_args!("{}", matrix.table(&expected, scope)));
     faults.iter().for_each(|fault| say!("! {fault}"));
     let (killed, all) = matrix.killed();
     say!(
@@ -146,80 +147,109 @@ pub(super) async fn execute(arguments: &Arguments) -> Result<RunOutcome, CliErro
 
 /// The verdicts on the unchanged controller. Played on another thread, because the thread of the
 /// command already runs a runtime.
-fn play_unchanged(
-    cases: &[(GoldenTimelines, Arc<Case>)],
-    options: &SimulationOptions<'_>,
-    arguments: &Arguments,
-) -> Result<CaseVerdicts, CliError> {
-    let failed = |source| FileError::File { path: arguments.exceptions.clone(), source };
+fn play_unchanged(bank: &Bank<'_>, arguments: &Arguments) -> Result<CaseVerdicts, CliError> {
+    let failed = |source| FileError::File { path: arguments.expected.clone(), source };
     Progress::for_process().describe("the unchanged controller".to_owned());
+    let play_all = || {
+        let played =
+            bank.cases.iter().map(|(golden, case)| (case.name.clone(), judge_case(golden, case, bank.options)));
+        played.take_while(|_| Interrupt::for_process().cause().is_none()).collect()
+    };
     std::thread::scope(|scope| {
-        let playing =
-            player_thread().spawn_scoped(scope, || play_cases(cases, options, None, false)).map_err(failed)?;
+        let playing = player_thread().spawn_scoped(scope, play_all).map_err(failed)?;
         let played = playing.join();
         Ok(played.map_err(|_| failed(std::io::Error::other("the unchanged controller cannot be played: a bug")))?)
     })
 }
 
-/// The verdicts on each mutant, with several mutants in parallel.
-fn play_mutants(
-    arguments: &Arguments,
-    options: &SimulationOptions<'_>,
-    mutants: &[Mutant],
-    cases: &[(GoldenTimelines, Arc<Case>)],
-) -> Result<Vec<CaseVerdicts>, CliError> {
-    let file = arguments.outcomes.as_ref();
-    let failed = |source| FileError::File { path: file.cloned().unwrap_or_default(), source };
-    let mut outcomes_file = file.map(File::create).transpose().map_err(failed)?;
-    let mut rows = vec![CaseVerdicts::new(); mutants.len()];
-    Progress::for_process().expect("mutant", Some(mutants.len()));
-    Progress::for_process().describe(String::new());
-    let work = |at: usize| {
-        let row = play_cases(cases, options, Some(&mutants[at]), arguments.quick);
-        Interrupt::for_process().cause().is_none().then_some(row)
-    };
-    run_in_parallel(player_thread, options.jobs, mutants.len(), work, |at, row| {
-        let name = &mutants[at].name;
-        let killers = row.iter().filter(|(_, verdict)| *verdict == Verdict::NonConformant).count();
-        note!("{name:32} killed by {killers} of {}", row.len());
-        if let Some(file) = &mut outcomes_file {
-            let lines = row.iter().map(|(case, verdict)| format!("{name}\t{case}\t{verdict}\n"));
-            file.write_all(lines.collect::<String>().as_bytes()).map_err(failed)?;
-        }
-        rows[at] = row;
-        Progress::for_process().advance(1);
-        Ok(())
-    })?;
-    Ok(rows)
+/// What is played.
+struct Bank<'a> {
+    cases: &'a [(GoldenTimelines, Arc<Case>)],
+    mutants: &'a [Mutant],
+    expected: &'a BankExpectations,
+    options: &'a SimulationOptions<'a>,
 }
 
-/// The verdicts of the cases of a mutant's controller, played on this thread. Without a mutant, the
-/// verdicts of all cases on the unchanged controller.
-fn play_cases(
-    cases: &[(GoldenTimelines, Arc<Case>)],
-    options: &SimulationOptions<'_>,
-    mutant: Option<&Mutant>,
-    quick: bool,
-) -> CaseVerdicts {
-    let mut row = CaseVerdicts::new();
-    for (golden, case) in
-        cases.iter().filter(|(_, case)| mutant.is_none_or(|mutant| case.controllers.has(mutant.controller)))
-    {
-        let verdict = match mutant {
-            Some(mutant) => {
-                with_mutant(&mutant.name, || judge_case(golden, case, options)).unwrap_or(Verdict::Inconclusive)
+impl Bank<'_> {
+    /// The verdicts on each mutant: of the cases that are expected to kill it, and if none does, of
+    /// the others until one does.
+    fn play_mutants(&self, rows: &mut [CaseVerdicts]) -> Result<(), CliError> {
+        Progress::for_process().expect("mutant", Some(self.mutants.len()));
+        Progress::for_process().describe(String::new());
+        let work = |at: usize| {
+            let mutant = &self.mutants[at];
+            let is_expected = |case: &Case| self.expected.kills(&mutant.name).contains(&case.name);
+            let cases = self.cases.iter().filter(|(_, case)| case.controllers.has(mutant.controller));
+            let (expected, rest): (Vec<_>, Vec<_>) = cases.partition(|(_, case)| is_expected(case));
+            let mut played = Vec::new();
+            for case in expected {
+                played.push(self.judge(mutant, case)?);
             }
-            None => judge_case(golden, case, options),
+            if killing_cases(&played).next().is_none() {
+                played.extend(self.until_killed(rest.into_iter().map(|case| (mutant, case)))?);
+            }
+            Some(played)
         };
-        if Interrupt::for_process().cause().is_some() {
-            break;
-        }
-        row.push((case.name.clone(), verdict));
-        if quick && verdict == Verdict::NonConformant {
-            break;
-        }
+        run_in_parallel(player_thread, self.options.jobs, self.mutants.len(), work, |at, played| {
+            rows[at].extend(played);
+            Progress::for_process().advance(1);
+            Ok(())
+        })
     }
-    row
+
+    /// The verdicts of each case that has killed no mutant yet, until it kills one. Mutants that
+    /// many cases kill are played first; which these are shows as the cases are played.
+    fn play_cases(&self, rows: &mut [CaseVerdicts]) -> Result<(), CliError> {
+        let killers: BTreeSet<String> = rows.iter().flat_map(|row| killing_cases(row)).map(str::to_owned).collect();
+        let cases: Vec<_> = self.cases.iter().filter(|(_, case)| !killers.contains(&case.name)).collect();
+        let mut tried: Vec<BTreeSet<String>> = Vec::new();
+        tried.extend(rows.iter().map(|row| row.iter().map(|(case, _)| case.clone()).collect()));
+        let kills: Vec<AtomicUsize> = rows.iter().map(|_| AtomicUsize::new(0)).collect();
+        Progress::for_process().expect("case", Some(cases.len()));
+        let work = |at: usize| {
+            let case = cases[at];
+            let is_left =
+                |at: &usize| case.1.controllers.has(self.mutants[*at].controller) && !tried[*at].contains(&case.1.name);
+            let mut order: Vec<usize> = (0..self.mutants.len()).filter(is_left).collect();
+            order.sort_by_cached_key(|at| Reverse(kills[*at].load(Ordering::Relaxed)));
+            let played = self.until_killed(order.iter().map(|at| (&self.mutants[*at], case)))?;
+            let played: Vec<_> = order.into_iter().zip(played).collect();
+            if let Some((at, (_, Verdict::NonConformant))) = played.last() {
+                kills[*at].fetch_add(1, Ordering::Relaxed);
+            }
+            Some(played)
+        };
+        run_in_parallel(player_thread, self.options.jobs, cases.len(), work, |_, played| {
+            for (at, verdict) in played {
+                rows[at].push(verdict);
+            }
+            Progress::for_process().advance(1);
+            Ok(())
+        })
+    }
+
+    /// The name of the case and the verdict of each pair until a mutant is killed. `None` after an
+    /// interrupt.
+    fn until_killed<'c>(
+        &self,
+        pairs: impl Iterator<Item = (&'c Mutant, &'c (GoldenTimelines, Arc<Case>))>,
+    ) -> Option<CaseVerdicts> {
+        let mut played = CaseVerdicts::new();
+        for (mutant, case) in pairs {
+            played.push(self.judge(mutant, case)?);
+            if killing_cases(&played).next().is_some() {
+                break;
+            }
+        }
+        Some(played)
+    }
+
+    /// The name of the case, and its verdict on the mutant. `None` after an interrupt.
+    fn judge(&self, mutant: &Mutant, (golden, case): &(GoldenTimelines, Arc<Case>)) -> Option<(String, Verdict)> {
+        let verdict = with_mutant(&mutant.name, || judge_case(golden, case, self.options));
+        let verdict = verdict.unwrap_or(Verdict::Inconclusive);
+        Interrupt::for_process().cause().is_none().then(|| (case.name.clone(), verdict))
+    }
 }
 
 fn judge_case(golden: &GoldenTimelines, case: &Arc<Case>, options: &SimulationOptions<'_>) -> Verdict {
@@ -229,8 +259,8 @@ fn judge_case(golden: &GoldenTimelines, case: &Arc<Case>, options: &SimulationOp
     }
 }
 
-fn read_exceptions(arguments: &Arguments) -> Result<Exceptions, CliError> {
-    let path = &arguments.exceptions;
+fn read_expectations(arguments: &Arguments) -> Result<BankExpectations, CliError> {
+    let path = &arguments.expected;
     let failed = |source| FileError::File { path: path.clone(), source };
     let text = std::fs::read_to_string(path).map_err(failed)?;
     Ok(serde_saphyr::from_str(&text).map_err(|error| failed(std::io::Error::other(error)))?)
