@@ -109,6 +109,8 @@ const OMITTED_FROM_RERUN: [&str; 11] =
 
 pub(super) async fn execute(mut arguments: Arguments, typed: &CommandLine) -> Result<RunOutcome, CliError> {
     arguments.play_args.cluster_args = arguments.play_args.cluster_args.with_default(default_cluster("handover"));
+    let why = "two controllers run there already, one after the other";
+    arguments.play_args.refuse_beside("handover", why)?;
     let pairs = arguments.pairs()?;
     let specs: Vec<SubjectSpec> = pairs.iter().flatten().cloned().collect();
     let cases = arguments.play_args.choose(&arguments.selection, &specs)?;

@@ -57,6 +57,13 @@ pub(super) struct ScopeArgs {
     /// Our own controller is given each case's profile and plays xing and safe.
     #[arg(help_heading = "Subject", long, hide_short_help = true, value_name = "PROFILE")]
     profile: Option<RestartProfile>,
+    /// Run this controller beside the subject, which shares its work: upstream or upstream:VERSION.
+    ///
+    /// It brings the controllers under test as well, and acts in real time on the same Deployments.
+    /// What it writes is not judged as the subject's. Needs --workload, which says what the
+    /// subject's share is.
+    #[arg(help_heading = "Subject", long, hide_short_help = true, value_name = "CONTROLLER", value_parser = beside)]
+    beside: Option<SubjectSpec>,
 }
 
 /// How to play, of the commands that play on the simulated cluster only, too.
@@ -121,6 +128,20 @@ const MOST_JOBS: usize = 1_000;
 pub(super) fn jobs(text: &str) -> Result<NonZeroUsize, String> {
     let jobs = text.parse().ok().filter(|jobs: &NonZeroUsize| jobs.get() <= MOST_JOBS);
     jobs.ok_or_else(|| format!("it must be a whole number from 1 to {MOST_JOBS}"))
+}
+
+/// Parses the controller that runs beside the subject.
+fn beside(text: &str) -> Result<SubjectSpec, String> {
+    let is_version_or_path = |which: &String| which.contains('/') || cluster::is_version(which);
+    match text.parse() {
+        Ok(SubjectSpec::Upstream(which)) if which.as_ref().is_none_or(is_version_or_path) => {
+            Ok(SubjectSpec::Upstream(which))
+        }
+        _ => Err(format!(
+            "expected upstream, upstream:VERSION such as upstream:{}, or upstream:PATH",
+            cluster::DEFAULT_VERSION
+        )),
+    }
 }
 
 /// Who runs the pods.
@@ -205,6 +226,9 @@ impl PlayArgs {
                  command:PROGRAM"
             ));
         }
+        if let Some(beside) = &self.scope.beside {
+            self.check_beside(beside)?;
+        }
         for spec in specs {
             match spec {
                 SubjectSpec::Deployment(path) if site != SiteName::Kind => {
@@ -237,7 +261,7 @@ impl PlayArgs {
                 let (path, title) = (&case.path, lacking.title());
                 return usage(format!("{path} judges the {title}; add {lacking} to --controllers, or leave that out"));
             }
-            specs.iter().try_for_each(|spec| spec.can_bring(&under_test))?;
+            specs.iter().chain(&self.scope.beside).try_for_each(|spec| spec.can_bring(&under_test))?;
             environments.insert(under_test);
         }
         // Other clusters are created and removed for each set of controllers.
@@ -263,6 +287,31 @@ impl PlayArgs {
             }
         }
         Ok(())
+    }
+
+    /// Fails if this controller cannot share the work of the subjects.
+    fn check_beside(&self, beside: &SubjectSpec) -> Result<(), CliError> {
+        let usage = |why: String| Err(CliError::Usage(why));
+        let Some(workload) = &self.common.workload else {
+            return usage(format!(
+                "--beside {beside} shares the work of the subject; add --workload FILE, which says what the subject's share is"
+            ));
+        };
+        if (workload.api_version.as_str(), workload.kind.as_str()) != ("apps/v1", "Deployment") {
+            return usage(format!(
+                "--beside {beside} acts on Deployments, and --workload describes {}; leave --beside out",
+                workload.plural
+            ));
+        }
+        Ok(beside.check_fetched()?)
+    }
+
+    /// Fails if a controller is to run beside the subject of this command, which cannot have one.
+    pub(super) fn refuse_beside(&self, command: &str, why: &str) -> Result<(), CliError> {
+        match &self.scope.beside {
+            Some(beside) => Err(CliError::Usage(format!("--beside {beside} is not for `{command}`: {why}"))),
+            None => Ok(()),
+        }
     }
 
     /// The controllers that subjects bring to a case. No cluster has a controller for what a
@@ -315,6 +364,7 @@ impl PlayArgs {
             plays: self.common.check_determinism.unwrap_or(1),
             lanes,
             cluster_controllers: self.common.cluster_controllers.clone(),
+            beside: self.scope.beside.clone(),
             interrupt: Interrupt::for_process(),
             events,
             ..Setup::new(plan)

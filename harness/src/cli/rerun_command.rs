@@ -147,6 +147,7 @@ mod tests {
             "budget" => "3s",
             "check_determinism" => "9",
             "controllers" => "replicaset",
+            "beside" => "upstream:v1.33.13",
             "cluster_controllers" => "upstream:v1.33.13",
             "k8s_version" => "v1.33.13",
             "minor" => "v1.33",

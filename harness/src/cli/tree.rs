@@ -177,12 +177,13 @@ const fn option(name: &'static str, reason: &'static str) -> OptionEntry {
 }
 
 /// Every option, in alphabetical order, with the reason for it.
-pub const OPTIONS: [OptionEntry; 76] = [
+pub const OPTIONS: [OptionEntry; 77] = [
     option("accept-unguarded-pods", "a cluster of one's own whose API server cannot keep pods of cases off its nodes"),
     option("against", "without upstream's programs, a search compares with another controller, or with none"),
     option("anonymise", "a recording of production is given to others"),
     option("as", "a fork of an older minor is judged by what that minor does"),
     option("back", "a controller that was put in another's place is taken back again"),
+    option("beside", "a controller that leaves a part of its work to upstream's"),
     option("between", "the versions of an upgrade, one after another, in both directions"),
     option("budget", "a controller that polls, or a slow machine, needs longer than 20 s for a step"),
     option("cases", "the files of a recording's cases have moved since"),

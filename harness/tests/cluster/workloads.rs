@@ -11,6 +11,7 @@
 //! Trials `<cluster>::workloads::<what>`, ignored without the controller, a control plane, or
 //! Python.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -67,7 +68,16 @@ pub(crate) fn trials() -> Vec<Trial> {
         let trial = Trial::test(format!("sim::workloads::{}", less.name), move || play_less(less));
         trial.with_ignored_flag(no_python)
     }));
+    let no_upstream = no_python || !cluster::is_fetched(cluster::DEFAULT_VERSION);
+    trials.extend(["sim", "control-plane"].map(|cluster| {
+        let ignored = no_upstream || cluster == "control-plane" && no_control_plane;
+        let name = format!("{cluster}::workloads::shared_work_is_conformant_beside_upstream");
+        Trial::test(name, move || play_beside_upstream(cluster)).with_ignored_flag(ignored)
+    }));
+    let decided = Trial::test("sim::workloads::what_upstream_decides_alone_is_inconclusive", decide_beside);
+    trials.push(decided.with_ignored_flag(no_upstream));
     trials.extend([
+        python("shared_work_is_not_done_without_upstream", share_alone),
         python("a_fork_is_judged_by_annotated_deployments", play_fork),
         python("a_refused_operation_is_inconclusive", refuse_operation),
         python("an_event_of_an_owned_kind_is_overtaken", overtake),
@@ -169,6 +179,60 @@ fn play_fork() -> Result<(), Failed> {
         cases: &["rolling/surge-1-unavailable-0", "rolling/quarter-on-ten", "undo/previous", "pause/in-mid-rollout"],
         flags: &["--workload", &description],
         words: &["4 cases in", "4 conformant"],
+    };
+    judge("sim", &subject, "30s", &selection)
+}
+
+/// A controller that rolls out, and leaves the status and the size of a Deployment to upstream.
+fn play_beside_upstream(cluster: &str) -> Result<(), Failed> {
+    let (subject, description) = described_subject("shared");
+    let folder = tempfile::tempdir()?;
+    let recordings = folder.path().to_str().ok_or("a path that is text")?;
+    let flags = ["--workload", &description, "--beside", "upstream", "--recordings", recordings, "-j", "2"];
+    let cases = &["rolling/surge-1-unavailable-0", "scale/up-and-down", "during/crash-after-creation"];
+    let words = &["beside upstream (kube-controller-manager v", "3 cases in", "3 conformant"];
+    judge(cluster, &subject, "30s", &Selection { cases, flags: &flags, words })?;
+    let written = |case: &str| writers(&folder.path().join(format!("{case}.ndjson")));
+    let rolled_out = written("rolling/surge-1-unavailable-0")?;
+    for (kind, by) in [("Deployment", "beside"), ("ReplicaSet", "other"), ("Pod", "other")] {
+        if !rolled_out.contains(&(kind.to_owned(), by.to_owned())) {
+            return Err(format!("no {kind} is written by '{by}': {rolled_out:?}").into());
+        }
+    }
+    let subjects = ("Deployment".to_owned(), "other".to_owned());
+    match rolled_out.contains(&subjects) || !written("scale/up-and-down")?.iter().any(|it| it.1 == "beside") {
+        true => Err(format!("upstream's writes are not told apart: {rolled_out:?}").into()),
+        false => Ok(()),
+    }
+}
+
+/// The kinds of a recording with the writers of their versions.
+fn writers(recording: &Path) -> Result<BTreeSet<(String, String)>, Failed> {
+    let text = std::fs::read_to_string(recording)?;
+    let lines: Vec<serde_json::Value> = text.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    let versions = lines.iter().filter_map(|line| line.get("object"));
+    Ok(versions.map(|version| (text(&version["kind"]), text(&version["by"]))).collect())
+}
+
+fn share_alone() -> Result<(), Failed> {
+    let (subject, description) = described_subject("shared");
+    let selection = Selection {
+        cases: &["rolling/surge-1-unavailable-0"],
+        flags: &["--workload", &description],
+        words: &["did nothing: deployment/probe, in a namespace of its own, has no ReplicaSet", "1 non-conformant"],
+    };
+    judge("sim", &subject, "8s", &selection)
+}
+
+/// While the subject is stopped, upstream scales the ReplicaSet, which is not the subject's
+/// decision.
+fn decide_beside() -> Result<(), Failed> {
+    let (subject, description) = described_subject("shared");
+    let selection = Selection {
+        cases: &["during/away-scaled-up"],
+        flags: &["--workload", &description, "--beside", "upstream"],
+        words: &["upstream, beside the subject, wrote what was not expected: rs1 10 -> 12", "1 inconclusive"],
     };
     judge("sim", &subject, "30s", &selection)
 }

@@ -529,6 +529,11 @@ fn usage_errors_suggest_a_fix() {
     std::fs::write(at("number.yml"), number).expect("writable");
     let case = "cases/recreate/three.yaml";
     let run = |more: &[&str]| stderr_of(&[&["run", case], more].concat());
+    let beside = |controller: &str, workload: &str| {
+        let workload = format!("harness/tests/subjects/{workload}.yaml");
+        let case = "cases/rolling/one-replica.yaml";
+        stderr_of(&["run", case, "--beside", controller, "--workload", &workload, "--subject", "command:true"])
+    };
     for ((stdout, code), why) in [
         (run(&["--budget", "0s"]), "nothing settles in no time; use a length such as 20s"),
         (run(&["--budget", "1000000h"]), "at most 24h"),
@@ -544,6 +549,16 @@ fn usage_errors_suggest_a_fix() {
         (stderr_of(&["run", &at("nowhere.yaml")]), "is a symbolic link to something that does not exist"),
         (stderr_of(&["run", &at("number.yml")]), "this is too large; from 0"),
         (stderr_of(&["coverage", &at("bin")]), "has no requirements.yaml, which lists the requirements"),
+        (run(&["--beside", "ours"]), "expected upstream, upstream:VERSION such as upstream:v"),
+        (run(&["--beside", "upstream:v9"]), "expected upstream, upstream:VERSION such as upstream:v"),
+        (run(&["--beside", "upstream", "--subject", "command:true"]), "add --workload FILE, which says what"),
+        (beside("upstream", "fleet"), "acts on Deployments, and --workload describes fleets"),
+        (beside("upstream:./none", "shared"), "kube-controller-manager does not exist: ./none"),
+        (beside("upstream:v1.98.7", "shared"), "`scripts/fetch controller-manager v1.98.7` downloads or builds it"),
+        (
+            stderr_of(&["handover", case, "--from", "ours", "--to", "ours", "--beside", "upstream"]),
+            "is not for `handover`: two controllers run there already",
+        ),
         (run(&["--cluster", "minikube"]), "[possible values: sim, control-plane, containers, kind, kubeconfig]"),
     ] {
         assert!(stdout.contains(why) && code == 64, "no `{why}` in ({code})\n{stdout}");

@@ -101,6 +101,8 @@ pub use ownership::{
 pub use persistent::PersistentCluster;
 pub use plan::{ClusterPlan, Site, SiteName};
 pub(crate) use processes::availability;
-pub use processes::{available, cache_dir, obtain_binaries, obtain_controller_manager};
+pub use processes::{
+    available, cache_dir, has_controller_manager, is_fetched, obtain_binaries, obtain_controller_manager,
+};
 pub use simulated::{ROLE as SERVER_ROLE, SimulatedServer};
 pub use user_dir::{FileLock, lock_in_user_dir};

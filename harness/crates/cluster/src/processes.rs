@@ -201,6 +201,26 @@ pub fn obtain_controller_manager(version: &str) -> Result<PathBuf, ClusterError>
     Ok(programs_dir("controller-manager", version)?.join("kube-controller-manager"))
 }
 
+/// Whether [`obtain_controller_manager`] finds the program without downloading or building it.
+/// Programs that the script has not made are asked for their version, as it does.
+pub fn has_controller_manager(version: &str) -> bool {
+    let made: &[&str] =
+        if version == crate::DEFAULT_VERSION { &["control-plane"] } else { &["control-plane", "controller-manager"] };
+    let is_made = |cache: PathBuf| made.iter().any(|it| cache.join(it).join(version).join(".complete").is_file());
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    cache_dir().is_some_and(is_made)
+        || variable("LOCKSTEP_BIN").is_some_and(|folder| has_controller_manager_of(&folder, version))
+        || std::env::split_paths(&path).any(|folder| has_controller_manager_of(&folder, version))
+}
+
+fn has_controller_manager_of(folder: &Path, version: &str) -> bool {
+    let program = folder.join("kube-controller-manager");
+    let said = program.is_file().then(|| Command::new(&program).arg("--version").output());
+    let said = said.and_then(Result::ok).map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    let said = said.as_deref().and_then(|text| text.trim().strip_prefix("Kubernetes "));
+    said.is_some_and(|said| said == version || said.starts_with(&format!("{version}+")))
+}
+
 fn programs_dir(programs: &str, version: &str) -> Result<PathBuf, ClusterError> {
     let failed = |why: String| ClusterError::Binaries { version: version.to_owned(), why };
     let mut script = Command::new("bash");
@@ -227,21 +247,29 @@ pub fn available(version: &str) -> Result<(), String> {
     }
 }
 
+/// Whether [`obtain_binaries`] would find all programs, as far as known without running anything.
+pub fn is_fetched(version: &str) -> bool {
+    availability(version) == Ok(READY)
+}
+
+/// The programs are there.
+const READY: &str = "ready";
+
 /// What [`obtain_binaries`] would find, in words.
 pub(crate) fn availability(version: &str) -> Result<&'static str, String> {
     let programs = format!("kube-apiserver, kube-controller-manager and etcd of {version}");
     if let Some(folder) = variable("LOCKSTEP_BIN") {
         let lacks =
             || format!("LOCKSTEP_BIN={} has not all of {programs}; put them there or unset it", folder.display());
-        return has_programs(&folder).then_some("ready").ok_or_else(lacks);
+        return has_programs(&folder).then_some(READY).ok_or_else(lacks);
     }
     if cache_dir().is_some_and(|cache| cache.join("control-plane").join(version).join(".complete").is_file()) {
-        return Ok("ready");
+        return Ok(READY);
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let has = |test: &dyn Fn(&Path) -> bool| std::env::split_paths(&path).any(|folder| test(&folder));
     if has(&|folder| has_programs(folder)) {
-        return Ok("ready");
+        return Ok(READY);
     }
     if has(&|folder| folder.join("go").is_file()) {
         return Ok("ready, once upstream's programs are fetched or built, which takes minutes the first time");

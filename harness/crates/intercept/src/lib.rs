@@ -21,7 +21,8 @@
 //! * The connection's flow-control window to the server is as large as possible: a stream that is
 //!   not read (a held watch) must not block others on the same connection.
 //! * The message of the `Status` in an error response is read (`refusal_reader`), and for a write
-//!   of an object whether its status was ignored (`ignored_status`). Nothing else is read.
+//!   of an object whether its status was ignored (`ignored_status`) and, on request, which version
+//!   of the object the answer has (`version_reader`). Nothing else is read.
 //! * If the server cannot be reached, the answer is a 502 with a `Status`, in the server's format.
 //! * `Upgrade` is not supported: no controller runs `exec` or `port-forward`.
 //!
@@ -67,6 +68,7 @@ mod server;
 mod since_start;
 #[cfg(test)]
 mod tests;
+mod version_reader;
 
 pub use command::{
     InterceptPoint, Intercepted, Pattern, RefusalKind, RequestAction, RequestCommand, WatchAction, WatchCommand,

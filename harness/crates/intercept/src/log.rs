@@ -44,6 +44,8 @@ struct State {
     /// The time after which a client may retry a request, by namespace.
     retries: BTreeMap<String, Instant>,
     since_start: SinceStart,
+    /// Whether the versions that writes are answered with are read.
+    reads_versions: bool,
 }
 
 /// The requests that a reader has not taken yet.
@@ -162,6 +164,11 @@ impl InterceptorLog {
         self.0.finished.count()
     }
 
+    /// From now on also read which version of its object each write is answered with.
+    pub fn read_versions(&self) {
+        self.state().reads_versions = true;
+    }
+
     /// Records that the subject is being started: earlier requests are not its own.
     pub fn subject_starts(&self) {
         let mut state = self.state();
@@ -218,6 +225,7 @@ impl InterceptorLog {
                 message: None,
                 ignored_status: false,
                 user_agent: user_agent.unwrap_or_default().into_owned(),
+                version: None,
             }),
         }
     }
@@ -317,6 +325,18 @@ impl Ticket {
     /// The request's body, if it may try to change a status.
     pub(super) fn take_sent(&mut self) -> Option<SentBody> {
         self.sent.take()
+    }
+
+    /// Whether the answer tells which version a write has made.
+    pub(super) fn reads_version(&self) -> bool {
+        self.request.as_ref().is_some_and(|request| request.verb.is_write()) && self.log.state().reads_versions
+    }
+
+    /// Records the version that a write has made.
+    pub(super) fn record_version(&mut self, version: u64) {
+        if let Some(request) = &mut self.request {
+            request.version = Some(version);
+        }
     }
 
     /// Records that the server ignored a change of the status.

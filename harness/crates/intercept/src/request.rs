@@ -51,9 +51,17 @@ pub struct InterceptedRequest {
     pub ignored_status: bool,
     /// The client's user agent.
     pub user_agent: String,
+    /// The resourceVersion of the object that a successful write was answered with, if the log
+    /// reads it.
+    pub version: Option<u64>,
 }
 
 impl InterceptedRequest {
+    /// Whether it wrote something.
+    pub fn is_successful_write(&self) -> bool {
+        self.verb.is_write() && matches!(self.status, Some(200..300))
+    }
+
     /// Whether the server refused it with 401 or 403. The cause need not be missing permissions: in
     /// a terminating or full namespace nothing can be created.
     pub fn is_refused(&self) -> bool {

@@ -19,6 +19,7 @@ use super::ignored_status::StatusCheck;
 use super::log::Ticket;
 use super::refusal_reader::RefusalReader;
 use super::request::{BodyError, BodyStream};
+use super::version_reader::VersionReader;
 
 /// The body of a response: the server's, frame by frame, or the interceptor's own. The request
 /// counts as finished when this is dropped.
@@ -27,6 +28,7 @@ pub(super) struct ForwardedBody {
     content: ResponseContent,
     refusal: Option<RefusalReader>,
     status: Option<StatusCheck>,
+    version: Option<VersionReader>,
     ticket: Ticket,
 }
 
@@ -46,7 +48,8 @@ impl ForwardedBody {
     /// The server's body.
     pub(super) fn stream(body: BodyStream, refusal: Option<RefusalReader>, mut ticket: Ticket) -> Self {
         let status = ticket.take_sent().filter(|_| refusal.is_none()).map(StatusCheck::new);
-        Self { content: ResponseContent::Stream(body), refusal, status, ticket }
+        let version = (refusal.is_none() && ticket.reads_version()).then(VersionReader::default);
+        Self { content: ResponseContent::Stream(body), refusal, status, version, ticket }
     }
 
     /// The server's watch of a kind.
@@ -63,12 +66,13 @@ impl ForwardedBody {
                 ResponseContent::Opaque { body, _until_it_ends: OpaqueWatch { control: control.clone(), resource } }
             }
         };
-        Self { content, refusal: None, status: None, ticket }
+        Self { content, refusal: None, status: None, version: None, ticket }
     }
 
     /// The interceptor's own body.
     pub(super) fn text(text: String, ticket: Ticket) -> Self {
-        Self { content: ResponseContent::Text(Some(text.into())), refusal: None, status: None, ticket }
+        let content = ResponseContent::Text(Some(text.into()));
+        Self { content, refusal: None, status: None, version: None, ticket }
     }
 }
 
@@ -77,7 +81,7 @@ impl Body for ForwardedBody {
     type Error = BodyError;
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        let Self { content, refusal, status, .. } = self.get_mut();
+        let Self { content, refusal, status, version, .. } = self.get_mut();
         let polled = match content {
             ResponseContent::Stream(body) | ResponseContent::Opaque { body, .. } => Pin::new(body).poll_frame(cx),
             ResponseContent::Watch(events) => events.poll(cx),
@@ -88,6 +92,7 @@ impl Body for ForwardedBody {
         {
             refusal.iter_mut().for_each(|refusal| refusal.push(bytes));
             status.iter_mut().for_each(|status| status.push(bytes));
+            version.iter_mut().for_each(|version| version.push(bytes));
         }
         polled
     }
@@ -116,6 +121,9 @@ impl Drop for ForwardedBody {
         }
         if self.status.take().is_some_and(|status| status.is_ignored()) {
             self.ticket.status_was_ignored();
+        }
+        if let Some(version) = self.version.take().and_then(|version| version.version()) {
+            self.ticket.record_version(version);
         }
     }
 }

@@ -113,7 +113,7 @@ impl SinceStart {
         if request.seq <= self.before {
             return;
         }
-        let writes = request.verb.is_write() && matches!(request.status, Some(200..300));
+        let writes = request.is_successful_write();
         if writes && request.group == "apps" && self.first_write.is_none() {
             self.first_write = Some(clock::instant());
         }

@@ -41,6 +41,9 @@ pub struct Header {
     /// version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster_controllers: Option<Box<Identity>>,
+    /// The controller that shared the subject's work, if one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<Box<Identity>>,
     /// The kind that stood in for Deployments on the cluster, if it was not Deployments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<Box<Workload>>,
@@ -190,6 +193,8 @@ pub enum ChangeType {
 pub enum WriterRole {
     /// The driver, on behalf of a user or a node.
     Driver,
+    /// The controller that shares the subject's work.
+    Beside,
     /// The subject or the cluster's own controllers.
     Other,
 }
@@ -208,8 +213,8 @@ pub struct ObjectVersion {
     pub rv: u64,
     /// Who wrote it.
     pub by: WriterRole,
-    /// The programs that wrote it, if it was recorded on a live cluster: its managed fields or the
-    /// audit log name them.
+    /// The programs that wrote it: on a live cluster its managed fields or the audit log name them,
+    /// and the interceptor the controller that shares the subject's work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub author: Option<String>,
     /// Milliseconds since the recording began.

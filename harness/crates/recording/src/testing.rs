@@ -37,6 +37,7 @@ impl RecordingBuilder {
             kind: SubjectKind::Ours,
             cluster: Identity::new("control-plane", "kube-apiserver", "v1.36.3"),
             cluster_controllers: None,
+            beside: None,
             workload: None,
             real_pods: false,
             unevaluated: Vec::new(),
@@ -158,6 +159,13 @@ impl RecordingBuilder {
     /// A version that the subject wrote; for a ReplicaSet or a Deployment with its request.
     pub fn subject_write(self, object: &Value) -> Self {
         self.foreign_write(object).with_request(object, WriterRole::Other, "update")
+    }
+
+    /// A version that the controller beside the subject wrote.
+    pub fn write_beside(mut self, object: &Value) -> Self {
+        let beside = Identity::new("upstream", "kube-controller-manager", "v1.36.3");
+        self.recording.header.beside = Some(Box::new(beside));
+        self.version(object, ChangeType::Modified, WriterRole::Beside)
     }
 
     /// An object that another writer than the driver created.

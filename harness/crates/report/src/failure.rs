@@ -138,6 +138,13 @@ pub(super) fn brief(finding: &VerdictFinding) -> String {
 pub(super) fn sentence(finding: &FindingKind) -> String {
     match finding {
         FindingKind::Divergence(difference) => in_short(difference),
+        FindingKind::WrittenBeside(difference, name) => {
+            format!("{name}, beside the subject, wrote what was not expected: {}", in_short(difference))
+        }
+        FindingKind::Unearned(area, name) => format!(
+            "the description claims `{area}`, of which only {name}, beside the subject, wrote anything; leave it out, with \
+             `unclaimed: [{area}]`"
+        ),
         FindingKind::Unsettled(trouble) | FindingKind::Trouble(trouble) if trouble.ended => trouble.why.clone(),
         FindingKind::Unsettled(Trouble { blame, why, .. }) => match blame {
             Blame::Environment => format!("it cannot be said whether the namespace settled: {why}"),
@@ -165,8 +172,15 @@ fn heading(judgement: &Judgement, paint: Paint) -> String {
         _ => judgement.verdict.name().to_uppercase(),
     };
     let word = paint.outcome(judgement.outcome(), &word);
-    let who = format!("{} on {}", judgement.subject, cluster(judgement));
+    let who = format!("{} on {}", subject(judgement), cluster(judgement));
     format!("{word}  {}  {}", paint.strong(&judgement.case), paint.faint(&who))
+}
+
+/// Who was judged: `ours (rollout-controller 0.1.0)`, and the controller beside it, if there was
+/// one.
+pub(super) fn subject(judgement: &Judgement) -> String {
+    let beside = judgement.beside.as_ref().map_or_else(String::new, |beside| format!(" beside {beside}"));
+    format!("{}{beside}", judgement.subject)
 }
 
 /// Where it ran: `control-plane (kube-apiserver v1.36.3)`, `kind (kube-apiserver v1.36.3, real
@@ -197,9 +211,12 @@ fn place(judgement: &Judgement, finding: &VerdictFinding, paint: Paint) -> Vec<S
 /// The lines that explain the finding.
 fn explain(judgement: &Judgement, finding: &VerdictFinding, paint: Paint) -> Vec<String> {
     match &finding.kind {
-        FindingKind::Divergence(difference) => {
+        FindingKind::Divergence(difference) | FindingKind::WrittenBeside(difference, _) => {
             let mut out = diff(difference, paint);
             out.push(String::new());
+            if let FindingKind::WrittenBeside(..) = finding.kind {
+                out.push(format!("  {}", paint.doubtful(&sentence(&finding.kind))));
+            }
             out.extend(sides(judgement, paint));
             let none = Vec::new();
             let (expected, actual) = (difference.expected.as_ref(), difference.actual.as_ref());
@@ -286,7 +303,7 @@ fn sides(judgement: &Judgement, paint: Paint) -> Vec<String> {
         | ComparisonBasis::Rules
         | ComparisonBasis::Changed(_) => "the golden timeline".to_owned(),
     };
-    let actual = judgement.subject.to_string();
+    let actual = subject(judgement);
     let expected = match (outcome(judgement), judgement.nearest) {
         (Some(which), Some(NearestOutcome { total: of, .. })) => {
             format!("{expected}\n    none of its {of} outcomes fits; this is the nearest: {which}")
@@ -338,7 +355,7 @@ fn unblessed(judgement: &Judgement, rerun: &RerunCommands) -> Vec<String> {
         _ => {
             let TimelineText { text, is_abridged: left_out } = TimelineText::of(&judgement.timeline);
             let left_out = if left_out { " (what a step leaves as it was is left out)" } else { "" };
-            let mut out = vec![format!("  what {} did{left_out}:", judgement.subject), String::new()];
+            let mut out = vec![format!("  what {} did{left_out}:", subject(judgement)), String::new()];
             out.extend(text.lines().map(|line| format!("    {line}").trim_end().to_owned()));
             out.extend([
                 String::new(),

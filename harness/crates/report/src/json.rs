@@ -43,6 +43,7 @@ fn object(judgement: &Judgement) -> Value {
         "subject": identity(&judgement.subject),
         "cluster": identity(&judgement.cluster),
         "clusterControllers": judgement.cluster_controllers.as_ref().map(identity),
+        "beside": judgement.beside.as_ref().map(identity),
         "realPods": judgement.real_pods,
         "unevaluated": judgement.unevaluated,
         "verdict": judgement.outcome().name(),
@@ -61,6 +62,7 @@ fn object(judgement: &Judgement) -> Value {
             "refusals": metrics.failures.iter().map(refusal).collect::<Vec<_>>(),
             "ignoredStatus": metrics.ignored_status,
             "undeclared": undeclared(&metrics.undeclared),
+            "writtenBeside": metrics.written_beside,
             "wallMilliseconds": metrics.wall,
             "settlingMilliseconds": metrics.settling,
         },
@@ -120,6 +122,8 @@ fn lines(lines: &Option<Vec<TimelineLine>>) -> Option<Vec<String>> {
 fn finding(finding: &VerdictFinding) -> Value {
     let (kind, invariant) = match &finding.kind {
         FindingKind::Divergence(_) => ("divergence", None),
+        FindingKind::WrittenBeside(..) => ("beside", None),
+        FindingKind::Unearned(..) => ("unearned", None),
         FindingKind::Unsettled(..) => ("unsettled", None),
         FindingKind::Trouble(..) => ("trouble", None),
         FindingKind::Breach(breach) => ("invariant", Some(breach.invariant.name())),
@@ -129,7 +133,9 @@ fn finding(finding: &VerdictFinding) -> Value {
         FindingKind::BothIdle => ("both-idle", None),
     };
     let (expected, actual) = match &finding.kind {
-        FindingKind::Divergence(difference) => (&difference.expected, &difference.actual),
+        FindingKind::Divergence(difference) | FindingKind::WrittenBeside(difference, _) => {
+            (&difference.expected, &difference.actual)
+        }
         _ => (&None, &None),
     };
     let (index, part) = match finding.place {

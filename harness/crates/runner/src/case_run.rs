@@ -6,13 +6,14 @@ use std::time::Duration;
 use lockstep_case::cost;
 use lockstep_case::model::{BatchSize, Case, CountSpec, Operation, PodSelection, Step};
 use lockstep_recording::{
-    Blame, ImpossibleStep, Recording, RecordingEnd, RecordingEntry, Settling, StepMark, Trouble, pack_old,
+    Blame, ImpossibleStep, Recording, RecordingEnd, RecordingEntry, Settling, StepMark, Trouble, WriterRole, pack_old,
 };
 use lockstep_support::clock;
 use lockstep_timeline::StepId;
 use tokio::task::JoinSet;
 
 use crate::armed_injection::ArmedInjection;
+use crate::beside::VersionsBeside;
 use crate::driver::kubelet::{KubeletDuties, act_as_kubelet};
 use crate::driver::{DriveError, Driver, PodBackend, PodOperation, label, next_pods};
 use crate::observe::namespace::{CASE_PREFIX, remove_namespace};
@@ -35,6 +36,9 @@ pub(super) struct CaseRun<'a> {
     /// `None` in virtual time.
     pub(super) probe: Option<ProbeLease<'a>>,
     pub(super) request_log: RequestLog,
+    /// The requests of the controller beside the subject, and the versions that it wrote.
+    pub(super) log_beside: Option<RequestLog>,
+    versions_beside: VersionsBeside,
     began: u64,
     /// The most time for one settling.
     pub(super) patience: Duration,
@@ -75,6 +79,7 @@ impl Session {
         let Environment { cluster, nodes, .. } = &*self.environment;
         let driver = Driver::new(cluster.clone(), cache.clone(), nodes.clone(), &namespace, pod_backend.clone());
         let request_log = RequestLog::open(self.interceptor.log(), &namespace);
+        let log_beside = self.beside.as_ref().map(|beside| RequestLog::open(beside.log(), &namespace));
         let mut run = CaseRun {
             session: self,
             case,
@@ -82,6 +87,8 @@ impl Session {
             driver,
             probe,
             request_log,
+            log_beside,
+            versions_beside: VersionsBeside::default(),
             began,
             patience: cost(case).settle_timeout(self.budget),
             entries: Vec::new(),
@@ -361,6 +368,7 @@ impl<'a> CaseRun<'a> {
             version.at = version.at.saturating_sub(self.began);
             self.entries.push(RecordingEntry::Object(version));
         }
+        self.attribute_beside();
         self.packed = pack_old(&mut self.entries, self.packed);
         let requests = self.request_log.drain();
         self.session.refused.add(&requests);
@@ -368,6 +376,26 @@ impl<'a> CaseRun<'a> {
         for request in requests {
             let at = self.session.environment.cache.millis_at(request.started).saturating_sub(self.began);
             self.entries.push(RecordingEntry::Request(self.request_log.to_recorded(request, workload, at)));
+        }
+    }
+
+    /// Mark the versions since the last step that the controller beside the subject wrote. A watch
+    /// may be faster than the answer to the write, so earlier ones are looked at again.
+    fn attribute_beside(&mut self) {
+        let (Some(log), Some(beside)) = (&self.log_beside, &self.session.beside) else { return };
+        self.versions_beside.extend(log.drain());
+        let author = beside.identity().map(|identity| identity.name);
+        for entry in self.entries.iter_mut().rev() {
+            match entry {
+                RecordingEntry::Step(_) => break,
+                RecordingEntry::Object(version)
+                    if version.by == WriterRole::Other && self.versions_beside.has(version) =>
+                {
+                    version.by = WriterRole::Beside;
+                    version.author.clone_from(&author);
+                }
+                _ => {}
+            }
         }
     }
 

@@ -13,9 +13,11 @@
 //!   and its restart between two cases.
 //! * `case_run` performs the steps, with the [`driver`]; `settle` waits after each, and `injection`
 //!   disturbs them with what `armed_injection` has armed at the interceptor; `handover` has the two
-//!   subjects of a session of which one replaces the other.
+//!   subjects of a session of which one replaces the other, and `beside` the controller that shares
+//!   the subject's work.
 
 mod armed_injection;
+mod beside;
 mod case_run;
 mod definitions;
 pub mod driver;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use lockstep_case::model::PodKind;
 use lockstep_case::{Case, RestartOptions, RestartProfile};
 use lockstep_intercept::SentLog;
+use lockstep_subject::SubjectSpec;
 use lockstep_timeline::StepId;
 
 use crate::Successor;
@@ -49,6 +50,8 @@ pub struct SessionOptions {
     /// The subject that takes over at a handover; without one a handover starts a new run of the
     /// same subject.
     pub successor: Option<Successor>,
+    /// The controller that shares the subject's work, in real time.
+    pub beside: Option<SubjectSpec>,
     /// The profile by which the first subject restarts workloads, if it is not the case's.
     pub profile: Option<RestartProfile>,
 }
@@ -66,6 +69,7 @@ impl Default for SessionOptions {
             steps: StepHook::default(),
             sent: None,
             successor: None,
+            beside: None,
             profile: None,
         }
     }

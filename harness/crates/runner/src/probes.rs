@@ -7,6 +7,7 @@ use std::ops::Deref;
 use std::sync::{Mutex, PoisonError};
 
 use futures::future::{join_all, try_join_all};
+use lockstep_intercept::InterceptorLog;
 use lockstep_support::clock;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -32,15 +33,20 @@ pub(super) struct ProbeLease<'a> {
 
 impl Probes {
     /// Create as many probes as there are lanes, and prove the test environment with each while no
-    /// subject runs. If one fails, all are removed.
-    pub(super) async fn prove(environment: &Environment, options: &SessionOptions) -> Result<Self, EnvironmentError> {
+    /// subject runs. If one fails, all are removed. `beside` is the log of the controller that
+    /// shares the subject's work.
+    pub(super) async fn prove(
+        environment: &Environment,
+        options: &SessionOptions,
+        beside: Option<&InterceptorLog>,
+    ) -> Result<Self, EnvironmentError> {
         let (count, now) = (options.lanes.get(), clock::now().as_nanosecond());
         let name = |number: usize| match number {
             0 => format!("{PROBE_PREFIX}{now:x}"),
             _ => format!("{PROBE_PREFIX}{now:x}-{number}"),
         };
         let names: Vec<String> = (0..count).map(name).collect();
-        match try_join_all(names.iter().map(|name| prove(environment, options, name))).await {
+        match try_join_all(names.iter().map(|name| prove(environment, options, beside, name))).await {
             Ok(mut probes) => {
                 let additional = probes.split_off(1);
                 let first = probes.remove(0);
@@ -92,10 +98,18 @@ impl Drop for ProbeLease<'_> {
     }
 }
 
-async fn prove(environment: &Environment, options: &SessionOptions, name: &str) -> Result<Probe, EnvironmentError> {
+async fn prove(
+    environment: &Environment,
+    options: &SessionOptions,
+    beside: Option<&InterceptorLog>,
+    name: &str,
+) -> Result<Probe, EnvironmentError> {
     let (client, cache, under_test) = (&environment.client, &environment.cache, environment.under_test());
     let patience = (options.budget, environment.cluster.quiet_period());
     let probe = Probe::prove(client, cache, name, (under_test, environment.claims()), patience).await?;
     environment.cluster.grant_namespace_access(name).await?;
-    Ok(probe)
+    Ok(match beside {
+        Some(beside) => probe.beside(beside),
+        None => probe,
+    })
 }

@@ -127,8 +127,7 @@ impl RequestLog {
                 }
                 continue;
             }
-            let done = request.status.is_some_and(|status| (200..300).contains(&status));
-            inner.writes += u64::from(done && request.verb.is_write() && request.resource != "events");
+            inner.writes += u64::from(request.is_successful_write() && request.resource != "events");
             inner.answers += 1;
             inner.requests.push(request);
         }

@@ -14,6 +14,7 @@ use lockstep_recording::{FORMAT, Header, Identity};
 use lockstep_subject::{HEAD_START, RunningSubject, SubjectError, SubjectSpec};
 use lockstep_support::clock;
 
+use crate::beside::BesideController;
 use crate::definitions::{Definitions, has_rules, warn_of_rules};
 use crate::driver::PodBackend;
 use crate::handover::SubjectTurns;
@@ -59,6 +60,8 @@ pub struct Session {
     unsupported_before: usize,
     /// The test environment's controllers, where this process started them.
     pub(super) environment_controllers: Option<RunningSubject>,
+    /// The controller that shares the subject's work.
+    pub(super) beside: Option<BesideController>,
     /// What its cases have written into Secrets so far, which the subject may print.
     pub(super) redaction: Mutex<Redaction>,
     _exclusive: Option<FileLock>,
@@ -86,6 +89,7 @@ struct SessionParts {
     probes: Option<Probes>,
     unserved: Option<String>,
     environment_controllers: Option<RunningSubject>,
+    beside: Option<BesideController>,
     exclusive: Option<FileLock>,
     unsupported_before: usize,
 }
@@ -130,6 +134,7 @@ impl Session {
                 probes: None,
                 unserved: None,
                 environment_controllers,
+                beside: None,
                 exclusive: None,
                 unsupported_before: 0,
             };
@@ -138,7 +143,15 @@ impl Session {
         let exclusive = environment.cluster.lock_for_subject().await?;
         let unsupported_before = environment.cluster.unsupported_requests().await?.len();
         remove_leftovers(&environment.client).await.map_err(|error| ObserveError::Probe(Box::new(error)))?;
-        let probes = Probes::prove(environment, options).await?;
+        let beside = options.beside.as_ref().map(|spec| BesideController::new(environment, spec, options.budget));
+        let beside = beside.transpose()?;
+        let probes = Probes::prove(environment, options, beside.as_ref().map(BesideController::log)).await?;
+        if let Some(beside) = &beside
+            && let Err(error) = beside.start(environment).await
+        {
+            probes.remove(&environment.client).await;
+            return Err(error);
+        }
         let interceptor = interceptor(environment, &subjects).await?;
         options.sent.iter().for_each(|sent| interceptor.record_requests(sent));
         let probe = probes.first();
@@ -165,6 +178,7 @@ impl Session {
             probes: Some(probes),
             unserved,
             environment_controllers: None,
+            beside,
             exclusive: Some(exclusive),
             unsupported_before,
         };
@@ -183,6 +197,7 @@ impl Session {
             probes,
             unserved,
             environment_controllers,
+            beside,
             exclusive,
             unsupported_before,
         } = parts;
@@ -211,6 +226,7 @@ impl Session {
             refused: RefusalCounts::default(),
             unsupported_before,
             environment_controllers,
+            beside,
             redaction: Mutex::default(),
             _exclusive: exclusive,
         }
@@ -229,6 +245,11 @@ impl Session {
     /// The first subject.
     pub(crate) fn identity(&self) -> &Identity {
         &self.identity
+    }
+
+    /// The controller that shares the subject's work, if there is one.
+    pub(crate) fn identity_beside(&self) -> Option<Identity> {
+        self.beside.as_ref().and_then(BesideController::identity)
     }
 
     /// Whether both the cluster and the subject still run.
@@ -417,6 +438,9 @@ impl Session {
     /// that were started with it, and closes a test environment that only this session uses.
     pub async fn close(self) {
         self.stop().await;
+        if let Some(beside) = &self.beside {
+            beside.stop().await;
+        }
         if let Some(environment_controllers) = self.environment_controllers {
             environment_controllers.kill().await;
         }
@@ -454,6 +478,7 @@ impl Session {
             kind: self.subjects.acting().kind(),
             cluster: self.environment.identity().clone(),
             cluster_controllers: self.cluster_controllers().cloned().map(Box::new),
+            beside: self.identity_beside().map(Box::new),
             workload: self.environment.workload.clone().map(Box::new),
             real_pods,
             unevaluated: self.unevaluated(case),

@@ -14,6 +14,7 @@ use crate::observe::Probe;
 use crate::observe::probe::Reach;
 use crate::observe::settle::{SettleContext, SettleOutcome, SubjectActivity, settle};
 use crate::observe::virtual_settle;
+use crate::request_log::RequestLog;
 use crate::start::{explain_idleness, until_at_work};
 
 /// How long the test environment may take to answer after a subject's time is up.
@@ -99,7 +100,8 @@ impl CaseRun<'_> {
             exited: &|| session.broken(),
             writes: &|| self.request_log.writes(),
             answers: &|| self.request_log.answers(),
-            in_flight: &|| self.request_log.in_flight(),
+            writes_beside: &|| self.log_beside.as_ref().map_or(0, RequestLog::writes),
+            in_flight: &|| self.request_log.in_flight() + self.log_beside.as_ref().map_or(0, RequestLog::in_flight),
             withheld: &withheld,
             acts_later: &|| {
                 subject == SubjectActivity::Full

@@ -18,6 +18,7 @@ use lockstep_recording::{Blame, Diagnosis, Trouble};
 use lockstep_subject::{LogSource, RunningSubject};
 use lockstep_support::clock;
 
+use crate::beside::BesideController;
 use crate::session::UnexpectedExits;
 use crate::start::SubjectStart;
 use crate::{EnvironmentError, Session};
@@ -60,10 +61,9 @@ impl Session {
         // A subject may end because its server has ended.
         let ended = self.environment.ended().map(|why| self.redacted(&Trouble::new(Blame::Environment, why)));
         ended.or_else(|| self.exited()).or_else(|| {
-            self.environment_controllers
-                .as_ref()
-                .and_then(RunningSubject::neighbours_ended)
-                .map(|ended| self.redacted(&ended))
+            let neighbours = self.environment_controllers.as_ref().and_then(RunningSubject::neighbours_ended);
+            let beside = || self.beside.as_ref().and_then(BesideController::ended);
+            neighbours.or_else(beside).map(|ended| self.redacted(&ended))
         })
     }
 
@@ -71,11 +71,14 @@ impl Session {
         Trouble { why: self.redaction().output(&trouble.why), ..trouble.clone() }
     }
 
-    /// Before a case: start the subject again if it has ended.
+    /// Before a case: start the subject again if it has ended, and the controller beside it.
     ///
     /// # Errors
     /// [`SubjectError::EndsAtStart`], or it cannot be started.
     pub(crate) async fn restart_if_ended(&self) -> Result<(), EnvironmentError> {
+        if let Some(beside) = &self.beside {
+            beside.restart_if_ended(&self.environment).await?;
+        }
         let (Some(probes), Some(ended)) = (&self.probes, self.exited()) else { return Ok(()) };
         self.exits().record(&ended.why);
         tracing::info!(ended = ended.why, "starting the subject again");

@@ -116,6 +116,17 @@ impl RunningSubject {
     }
 }
 
+impl RunningSubject {
+    /// Why the controller beside the subject has ended, if this is a handle on it: always a failure
+    /// of the test environment.
+    pub fn ended_beside(&self) -> Option<Trouble> {
+        let why = self.exited()?.why;
+        let how = why.strip_prefix(ENDED).map_or_else(|| format!(": {why}"), str::to_owned);
+        let why = format!("the controller beside the subject, {}, ended{how}", self.identity);
+        Some(Trouble::new(Blame::Environment, why))
+    }
+}
+
 impl FromStr for ClusterControllers {
     type Err = SubjectError;
 

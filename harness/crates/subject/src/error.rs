@@ -70,6 +70,9 @@ pub enum SubjectError {
         /// What is wrong.
         source: ManifestError,
     },
+    /// The controller beside the subject does not run.
+    #[error("{0}")]
+    Beside(String),
     /// It exits too early to be judged.
     #[error("{subject} exited after each of {times} starts; the last time: {why}")]
     EndsAtStart {
@@ -140,6 +143,12 @@ pub enum SubjectError {
         "kube-controller-manager-virtual {0} is not built; `scripts/fetch virtual {0}` builds it, which takes minutes, once"
     )]
     NotBuilt(String),
+    /// A version of kube-controller-manager is not on this machine.
+    #[error(
+        "kube-controller-manager {0} is not here; `scripts/fetch controller-manager {0}` downloads or builds it, which takes \
+         minutes, once; or give the path of one, as upstream:PATH"
+    )]
+    NotFetched(String),
     /// The cluster's controllers on the command line are not valid.
     #[error("unknown cluster controllers '{0}': expected simulated, upstream or upstream:VERSION")]
     UnknownClusterControllers(String),

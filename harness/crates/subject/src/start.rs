@@ -91,6 +91,21 @@ impl SubjectSpec {
         }
     }
 
+    /// Checks that its program is there, if it is upstream's: starting it would download or build
+    /// the program.
+    ///
+    /// # Errors
+    /// [`SubjectError::NotFetched`], and those of [`check`](Self::check).
+    pub fn check_fetched(&self) -> Result<(), SubjectError> {
+        self.check()?;
+        let (Self::Upstream(which) | Self::UpstreamProcess(which)) = self else { return Ok(()) };
+        let version = which.as_deref().unwrap_or(upstream::VERSION);
+        match upstream::is_path(version) || cluster::has_controller_manager(version) {
+            true => Ok(()),
+            false => Err(SubjectError::NotFetched(version.to_owned())),
+        }
+    }
+
     /// Checks that it can bring these controllers, as far as known: for a command only its user
     /// knows.
     ///

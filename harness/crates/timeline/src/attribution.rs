@@ -10,17 +10,24 @@
 //!
 //! This counts by step and does not pair requests with versions, because a `create` has no name.
 //! `verdict` decides who is to blame.
+//!
+//! A controller that shares the work with the subject (`--beside`) is known: the recording says
+//! which versions it wrote. What differs by them is not the subject's ([`WritesBeside`]).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lockstep_recording::controllers::{Controller, ControllerSet};
-use lockstep_recording::{ObjectVersion, Recording, RecordingEntry, SubjectRequest};
+use lockstep_recording::{ObjectVersion, Recording, RecordingEntry, SubjectRequest, WriterRole};
+
+use lockstep_support::pointer::JsonPointer;
+use lockstep_workload::{Claims, ReportedCounts};
 
 use super::decide::is_garbage_collected;
 use super::invariants::is_write;
 use super::model::{DecisionAction, StepId};
-use super::recorded_objects::REPLICA_SET;
+use super::recorded_objects::{DEPLOYMENT, EVENT, REPLICA_SET};
 use super::replay::{Frame, FrameReader};
+use super::text::TimelineLine;
 use super::{object, pods};
 
 /// Records, step by step, what was decided and what the subject wrote.
@@ -79,6 +86,101 @@ impl<'a> FrameReader<'a> for Attribution<'a> {
     }
 }
 
+/// What the controller beside the subject wrote and the subject did not.
+#[derive(Debug, Default)]
+pub struct WritesBeside {
+    /// The decisions of each step by their object and action, and whether the subject wrote one of
+    /// them as well.
+    decisions: BTreeMap<(StepId, String, DecisionAction), WriterRole>,
+    /// Deployments whose last version it wrote, and those at the end of each step.
+    last_written: BTreeSet<String>,
+    settled: BTreeMap<StepId, BTreeSet<String>>,
+    /// Who has changed the status of a Deployment, and who has published Events.
+    statuses: Writers,
+    events: Writers,
+}
+
+/// Which of the two have written something.
+#[derive(Debug, Default)]
+struct Writers {
+    beside: bool,
+    subject: bool,
+}
+
+impl Writers {
+    fn add(&mut self, by: WriterRole) {
+        self.beside |= by == WriterRole::Beside;
+        self.subject |= by == WriterRole::Other;
+    }
+
+    fn are_only_beside(&self) -> bool {
+        self.beside && !self.subject
+    }
+}
+
+impl WritesBeside {
+    /// Whether a line of a step's timeline, or of the Events (`None`), is its own.
+    pub fn has(&self, step: Option<StepId>, line: &TimelineLine) -> bool {
+        match (step, line) {
+            (Some(step), TimelineLine::Decision(decision)) => {
+                let key = (step, decision.object.clone(), decision.action);
+                self.decisions.get(&key) == Some(&WriterRole::Beside)
+            }
+            (Some(step), TimelineLine::State(state)) => {
+                self.settled.get(&step).is_some_and(|names| names.contains(&state.object))
+            }
+            (None, TimelineLine::Event(_)) => self.events.beside,
+            _ => false,
+        }
+    }
+
+    /// Whether it has decided something in a step.
+    pub fn has_decision(&self, step: StepId) -> bool {
+        self.decisions.iter().any(|((at, ..), by)| *at == step && *by == WriterRole::Beside)
+    }
+
+    /// What this kind's controller claims to write and only the controller beside it has written,
+    /// as areas of claims.
+    pub fn unearned(&self, claims: &Claims) -> Vec<&'static str> {
+        let ReportedCounts { generation, replicas, ready, available } = claims.status;
+        let has_status = generation || replicas || ready || available;
+        let areas = [
+            ("status", has_status && self.statuses.are_only_beside()),
+            ("events", claims.events && self.events.are_only_beside()),
+        ];
+        areas.into_iter().filter_map(|(area, is_unearned)| is_unearned.then_some(area)).collect()
+    }
+}
+
+impl<'a> FrameReader<'a> for WritesBeside {
+    fn read(&mut self, frame: &Frame<'_, 'a>) {
+        if frame.is_settled() {
+            self.settled.insert(frame.step, self.last_written.clone());
+        }
+        let Some(version) = frame.version.filter(|version| version.by != WriterRole::Driver) else { return };
+        let is_its_own = version.by == WriterRole::Beside;
+        match version.kind.as_str() {
+            EVENT => self.events.add(version.by),
+            DEPLOYMENT => {
+                if frame.before.is_some_and(|before| before.at("/status") != version.object.at("/status")) {
+                    self.statuses.add(version.by);
+                }
+                match is_its_own {
+                    true => self.last_written.insert(version.name.clone()),
+                    false => self.last_written.remove(&version.name),
+                };
+            }
+            _ => {}
+        }
+        let Some(decision) = frame.decision() else { return };
+        let key = (frame.step, decision.object.clone(), decision.action);
+        let by = self.decisions.entry(key).or_insert(version.by);
+        if !is_its_own {
+            *by = WriterRole::Other;
+        }
+    }
+}
+
 /// Whether the subject wrote anything successfully, Events aside.
 pub fn subject_wrote(recording: &Recording) -> bool {
     recording.entries.iter().any(|entry| matches!(entry, RecordingEntry::Request(request) if is_write(request)))
@@ -96,6 +198,9 @@ struct StepAttribution {
 /// The controller that must have written a version, if only one controller may.
 fn deciding_controller(version: &ObjectVersion, frame: &Frame<'_, '_>) -> Option<Controller> {
     let Frame { before, objects: world, .. } = *frame;
+    if version.by == WriterRole::Beside {
+        return None;
+    }
     if pods::is_pod_change(before, version, world) {
         return Some(Controller::ReplicaSet);
     }

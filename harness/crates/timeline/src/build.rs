@@ -162,7 +162,9 @@ impl<'a> TimelineBuilder<'a> {
         let Frame { before, objects: world, names, .. } = *frame;
         let state = invariants::WriteContext { world, before, version, names };
         let mut broken = Vec::new();
-        for breach in self.watch.find_breaches(&state) {
+        // What the controller beside the subject breaks is not the subject's breach.
+        let breaches = if version.by == WriterRole::Beside { Vec::new() } else { self.watch.find_breaches(&state) };
+        for breach in breaches {
             if !draft.breaches.contains(&breach) {
                 draft.breaches.push(breach.clone());
                 broken.push(breach);

@@ -326,14 +326,14 @@ pub(super) fn is_write(request: &SubjectRequest) -> bool {
         && request.resource != "events"
 }
 
-/// Whether a version is an operation that may break bounds: the driver's, or an autoscaler's,
-/// because a Deployment controller never changes the number of desired replicas. `was` is the
-/// object before.
+/// Whether a version is an operation that may break bounds: the driver's, that of the controller
+/// beside the subject, or an autoscaler's, because a Deployment controller never changes the number
+/// of desired replicas. `was` is the object before.
 pub(super) fn is_operation(version: &ObjectVersion, was: Option<&Value>) -> bool {
     let scales = || was.is_some_and(|was| object::replicas(was) != object::replicas(&version.object));
     match version.kind.as_str() {
         DEPLOYMENT => version.by == WriterRole::Driver || scales(),
-        REPLICA_SET => version.by == WriterRole::Driver,
+        REPLICA_SET => version.by != WriterRole::Other,
         _ => false,
     }
 }

@@ -17,7 +17,8 @@
 //!   compares a case's expectation of its named pods with the pods.
 //! * `order` puts decisions into the order that upstream repeats, and joins them where it does not;
 //!   it also keeps the recording's order.
-//! * `attribution` finds decisions that cannot be the subject's.
+//! * `attribution` finds decisions that cannot be the subject's, and those of the controller beside
+//!   it.
 //! * `model` is a timeline as data, and the golden outcomes of a case: one timeline, or several.
 //! * [`fold`] collapses runs of similar sub-steps for display.
 //! * `text` has the lines that are compared and printed, writes a timeline and parses it, with the
@@ -45,7 +46,7 @@ mod replay;
 mod text;
 pub mod versions;
 
-pub use attribution::{Attribution, subject_wrote};
+pub use attribution::{Attribution, WritesBeside, subject_wrote};
 pub use bounds::Bounds;
 pub use build::TimelineBuilder;
 pub use checkpoint::is_complete;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::{Display, Formatter};
 
 use lockstep_recording::controllers::{Controller, ControllerSet};
-use lockstep_recording::{Recording, RecordingEntry, SubjectRequest};
+use lockstep_recording::{Recording, RecordingEntry, SubjectRequest, WriterRole};
 
 /// The cost of one recording.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -28,6 +28,8 @@ pub struct RunMetrics {
     /// Requests that are the work of a controller which the subject was not declared to bring: the
     /// controller, the requests, and how often.
     pub undeclared: BTreeMap<Controller, BTreeMap<String, u64>>,
+    /// How many versions the controller beside the subject wrote.
+    pub written_beside: u64,
     /// From the first entry to the last, in milliseconds.
     pub wall: u64,
     /// How much of it was spent waiting for the namespace to settle, in milliseconds.
@@ -123,7 +125,10 @@ impl RunMetrics {
                     settling.at
                 }
                 RecordingEntry::Step(mark) => mark.at,
-                RecordingEntry::Object(version) => version.at,
+                RecordingEntry::Object(version) => {
+                    metrics.written_beside += u64::from(version.by == WriterRole::Beside);
+                    version.at
+                }
                 RecordingEntry::Injected(meeting) => meeting.at,
                 RecordingEntry::Header(_)
                 | RecordingEntry::PodNames(_)

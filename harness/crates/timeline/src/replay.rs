@@ -76,7 +76,7 @@ pub fn replay<'a>(recording: &'a Recording, names: &NormalizedNames, readers: &m
                     None => RecordedObject::Recorded(&recorded.object),
                 };
                 (version, before, number) = (Some(now), world.apply(recorded, object), number + 1);
-                if now.by == WriterRole::Other {
+                if now.by != WriterRole::Driver {
                     decided = decision_in(before.as_deref(), now, &world, names);
                 }
             }

@@ -19,6 +19,10 @@ pub(super) const UNPROVED: &str =
 pub(super) const UNCLAIMED_SIZES: &str =
     "the controller does not claim `replicasets.sizes`, so the step may need pods that it need not make";
 
+/// Why an impossible step says nothing about a subject that shares its work.
+pub(super) const DECIDED_BESIDE: &str =
+    "the controller beside the subject has decided something here, so the step may need what the subject leaves to it";
+
 /// Why a step that did not settle is not yet proved to be the fault of the subject, if the server
 /// refuses what the subject writes.
 const UNSETTLED: &str = "no run of upstream shows that the step settles; bless the case, or compare with upstream";

@@ -236,7 +236,10 @@ fn find_failures(
             FindingKind::Rule(broken) if restarts && broken.rule.depends_on_step() => {}
             FindingKind::Rule(broken) if unmet.contains(&broken.rule.text) => {}
             FindingKind::Rule(broken) => failures.push(format!("{place}: {broken}")),
-            FindingKind::Divergence(_) | FindingKind::BothIdle => {}
+            FindingKind::Divergence(_)
+            | FindingKind::WrittenBeside(..)
+            | FindingKind::Unearned(..)
+            | FindingKind::BothIdle => {}
         }
     }
     Ok(failures)

@@ -12,17 +12,17 @@ use std::sync::Arc;
 
 use lockstep_case::Case;
 use lockstep_case::rules::{Expectation, RuleEvaluator};
-use lockstep_recording::{Blame, Identity, Recording, SubjectKind, Trouble};
+use lockstep_recording::{Blame, Header, Identity, Recording, SubjectKind, Trouble};
 use lockstep_support::outcome::Verdict;
 use lockstep_timeline::versions::{Minor, as_reported_by, is_overlay, wording_of};
 use lockstep_timeline::{
     Attribution, ExpectationCheck, GoldenOutcomes, NormalizedNames, RecordedOrder, RunMetrics, StepId, Timeline,
-    TimelineBuilder, replay, subject_wrote,
+    TimelineBuilder, WritesBeside, replay, subject_wrote,
 };
 use lockstep_workload::Claim;
 
 use super::compare::{BothIdle, Difference, TimelineComparison, TimelineLocation, compare, compare_live};
-use super::evidence::{LocatedTrouble, RunEvidence, UNCLAIMED_SIZES, UNPROVED};
+use super::evidence::{DECIDED_BESIDE, LocatedTrouble, RunEvidence, UNCLAIMED_SIZES, UNPROVED};
 use super::judgement::{ComparisonBasis, FindingKind, Judgement, NearestOutcome, VerdictFinding};
 use super::overrun::with_overrun;
 
@@ -37,6 +37,8 @@ pub(super) struct RecordingAnalysis<'a> {
     orders: Vec<RecordedOrder>,
     /// The steps at which another writer did what only the subject may do.
     unattributed: Vec<StepId>,
+    /// What the controller beside the subject did.
+    beside: WritesBeside,
     /// The steps after which other named pods are alive than the case expects, with descriptions.
     wrong_pods: Vec<(StepId, String)>,
     /// The case's rules, evaluated at every frame.
@@ -50,10 +52,11 @@ impl<'a> RecordingAnalysis<'a> {
         let mut timeline = TimelineBuilder::of(recording, &names);
         let (mut credit, mut expected) = (Attribution::of(recording), ExpectationCheck::default());
         let mut rules = RuleEvaluator::of(&case.rules);
-        replay(recording, &names, &mut [&mut timeline, &mut credit, &mut expected, &mut rules]);
+        let mut beside = WritesBeside::default();
+        replay(recording, &names, &mut [&mut timeline, &mut credit, &mut expected, &mut rules, &mut beside]);
         let (timeline, orders) = timeline.finish_with_orders();
         let (unearned, unexpected) = (credit.unattributed_steps(), expected.into_mismatches());
-        Self { recording, names, timeline, orders, unattributed: unearned, wrong_pods: unexpected, rules }
+        Self { recording, names, timeline, orders, unattributed: unearned, beside, wrong_pods: unexpected, rules }
     }
 
     /// Whether the subject claims this. A Deployment's controller claims everything.
@@ -61,9 +64,40 @@ impl<'a> RecordingAnalysis<'a> {
         self.recording.header.workload.as_deref().is_none_or(|workload| workload.has_claimed(claim))
     }
 
+    /// The finding about a difference: against the subject, unless the controller beside it wrote
+    /// the line that differs.
+    fn finding_about(&self, difference: &Difference) -> FindingKind {
+        let step = match difference.place {
+            TimelineLocation::Step(step) => Some(step),
+            TimelineLocation::Events => None,
+        };
+        let wrote = |line| self.beside.has(step, line);
+        let other = self.recording.header.beside.as_ref();
+        match other.filter(|_| !difference.is_left_out() && difference.actual_line().is_some_and(wrote)) {
+            Some(other) => FindingKind::WrittenBeside(difference.clone(), other.name.clone()),
+            None => FindingKind::Divergence(difference.clone()),
+        }
+    }
+
+    /// The claims of the subject that the controller beside it has fulfilled alone.
+    fn unearned_claims(&self) -> Vec<VerdictFinding> {
+        let Header { beside: Some(beside), workload: Some(workload), .. } = &self.recording.header else {
+            return Vec::new();
+        };
+        let unearned = self.beside.unearned(&workload.claims()).into_iter();
+        let at_end = |area| VerdictFinding {
+            place: TimelineLocation::Events,
+            label: String::new(),
+            line: None,
+            kind: FindingKind::Unearned(area, beside.name.clone()),
+        };
+        unearned.map(at_end).collect()
+    }
+
     /// Whether the subject is at fault for a step that could not be performed, and why not.
-    fn possible(&self, is_shown: bool) -> Result<(), &'static str> {
+    fn possible(&self, step: StepId, is_shown: bool) -> Result<(), &'static str> {
         match is_shown {
+            _ if self.beside.has_decision(step) => Err(DECIDED_BESIDE),
             _ if !self.claims(Claim::Sizes) => Err(UNCLAIMED_SIZES),
             true => Ok(()),
             false => Err(UNPROVED),
@@ -150,7 +184,7 @@ fn judge_against_golden(case: &Arc<Case>, account: &RecordingAnalysis<'_>, golde
     let by_rules = case.expectation == Expectation::Rules;
     // A golden timeline comes from completed runs; in a case without upstream, the rules imply that
     // the steps are possible.
-    let possible = |step| account.possible(golden.map_or(by_rules, |golden| golden.step(step).is_some()));
+    let possible = |step| account.possible(step, golden.map_or(by_rules, |golden| golden.step(step).is_some()));
     let settles = |step| golden.is_some_and(|golden| golden.step(step).is_some_and(|step| !step.checkpoint.is_empty()));
     let evidence = RunEvidence::of(account.recording, &account.unattributed, possible, settles);
     let mut findings = troubles(&evidence);
@@ -172,7 +206,7 @@ fn judge_against_golden(case: &Arc<Case>, account: &RecordingAnalysis<'_>, golde
                 // Without sizes, a step is compared with the sub-steps that follow it, which
                 // were perhaps not performed.
                 if account.claims(Claim::Sizes) || evidence.environment_trouble().is_none() {
-                    findings.extend(divergences(&found, &evidence));
+                    findings.extend(divergences(account, &found, &evidence));
                 }
                 comparison = Some(found);
             }
@@ -251,7 +285,7 @@ fn judge_against_run(case: &Arc<Case>, account: &RecordingAnalysis<'_>, baseline
     let evidence = RunEvidence::of(
         account.recording,
         &account.unattributed,
-        |step| account.possible(others.got_through(step)),
+        |step| account.possible(step, others.got_through(step)),
         |step| others.got_through(step),
     );
     let mut findings = troubles(&evidence);
@@ -270,7 +304,7 @@ fn judge_against_run(case: &Arc<Case>, account: &RecordingAnalysis<'_>, baseline
             };
             let mut found = found;
             found.differences.retain(covered);
-            findings.extend(divergences(&found, &evidence));
+            findings.extend(divergences(account, &found, &evidence));
             comparison = Some(found);
         }
     }
@@ -316,6 +350,7 @@ fn finish(case: &Arc<Case>, account: &RecordingAnalysis<'_>, weighed: PendingJud
     if findings.is_empty() && counts_requests && !subject_wrote(recording) {
         findings.push(did_nothing());
     }
+    findings.extend(account.unearned_claims());
     findings.sort_by_key(|finding| finding.place);
     let against = |blame| findings.iter().any(|finding| finding.kind.blame() == blame);
     let verdict = if against(Blame::Subject) {
@@ -334,6 +369,7 @@ fn finish(case: &Arc<Case>, account: &RecordingAnalysis<'_>, weighed: PendingJud
         cluster: header.cluster.clone(),
         under_test: header.under_test.clone(),
         cluster_controllers: header.cluster_controllers.as_deref().cloned(),
+        beside: header.beside.as_deref().cloned(),
         real_pods: header.real_pods,
         unevaluated: header.unevaluated.clone(),
         verdict,
@@ -362,7 +398,11 @@ fn troubles(evidence: &RunEvidence) -> Vec<VerdictFinding> {
 
 /// The first difference of the steps, and that of the Events, as far as they are evidence. Later
 /// steps follow from the first difference.
-fn divergences(comparison: &TimelineComparison, evidence: &RunEvidence) -> Vec<VerdictFinding> {
+fn divergences(
+    account: &RecordingAnalysis<'_>,
+    comparison: &TimelineComparison,
+    evidence: &RunEvidence,
+) -> Vec<VerdictFinding> {
     let counts = |difference: &&Difference| match difference.place {
         TimelineLocation::Step(step) => {
             evidence.covers(step) && !after_end(evidence, step, difference.actual.is_none())
@@ -378,7 +418,7 @@ fn divergences(comparison: &TimelineComparison, evidence: &RunEvidence) -> Vec<V
                 TimelineLocation::Step(step) => evidence.line(step).or_else(|| line_of_step(evidence, step)),
                 TimelineLocation::Events => None,
             },
-            kind: FindingKind::Divergence(difference.clone()),
+            kind: account.finding_about(difference),
         })
         .into_iter()
         .collect()

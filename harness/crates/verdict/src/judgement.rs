@@ -29,6 +29,8 @@ pub struct Judgement {
     pub under_test: ControllerSet,
     /// Whose controllers ran beside the subject, if not the cluster's default ones.
     pub cluster_controllers: Option<Identity>,
+    /// The controller that shared the subject's work, if one did.
+    pub beside: Option<Identity>,
     /// Whether a kubelet ran the pods.
     pub real_pods: bool,
     /// The case's CustomResourceDefinitions whose CEL rules the server did not evaluate.
@@ -97,6 +99,10 @@ pub struct VerdictFinding {
 pub enum FindingKind {
     /// The subject did something else than expected.
     Divergence(Difference),
+    /// The controller that shares the subject's work did something else than expected; its name.
+    WrittenBeside(Difference, String),
+    /// Of an area of claims, only the controller of this name beside the subject wrote anything.
+    Unearned(&'static str, String),
     /// The namespace did not settle: whose fault, and why.
     Unsettled(Trouble),
     /// The step could not be performed, or something failed: whose fault, and why.
@@ -133,6 +139,7 @@ impl FindingKind {
                     sanitize_line(value);
                 }
             }
+            Self::WrittenBeside(_, name) | Self::Unearned(_, name) => sanitize_line(name),
             // They come from timelines, which are sanitized already.
             Self::Divergence(_) | Self::Breach(_) | Self::BothIdle => {}
         }
@@ -152,7 +159,7 @@ impl FindingKind {
             Self::Rule(broken) if broken.is_unevaluable => Blame::Environment,
             Self::Divergence(_) | Self::Breach(_) | Self::Unexpected(_) | Self::Rule(_) => Blame::Subject,
             Self::Unsettled(trouble) | Self::Trouble(trouble) => trouble.blame,
-            Self::OtherRun(_) | Self::BothIdle => Blame::Environment,
+            Self::WrittenBeside(..) | Self::Unearned(..) | Self::OtherRun(_) | Self::BothIdle => Blame::Environment,
         }
     }
 }
@@ -178,6 +185,7 @@ impl Judgement {
         [&mut self.subject, &mut self.cluster]
             .into_iter()
             .chain(&mut self.cluster_controllers)
+            .chain(&mut self.beside)
             .for_each(sanitize_identity);
         match &mut self.basis {
             ComparisonBasis::Live(other) => sanitize_identity(other),

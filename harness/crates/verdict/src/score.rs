@@ -147,13 +147,16 @@ fn area_of_field(state: &State, field: &KeyValue) -> &'static str {
 fn area_of_finding(finding: &VerdictFinding) -> &'static str {
     match &finding.kind {
         FindingKind::Breach(breach) => area_of(Sign::Invariant(breach.invariant.name())),
-        FindingKind::Divergence(difference) => area_of_difference(difference),
+        FindingKind::Divergence(difference) | FindingKind::WrittenBeside(difference, _) => {
+            area_of_difference(difference)
+        }
         FindingKind::Unexpected(_) | FindingKind::Rule(_) => "rules",
         FindingKind::Unsettled(trouble) | FindingKind::Trouble(trouble) => match trouble.about {
             TroubleTopic::Events => EVENTS,
             TroubleTopic::DeploymentStatus => STATUS,
             TroubleTopic::ReplicaSetStatus | TroubleTopic::Other => REPLICA_SETS,
         },
+        FindingKind::Unearned(area, _) => area,
         FindingKind::OtherRun(_) | FindingKind::BothIdle => REPLICA_SETS,
     }
 }

@@ -4,9 +4,10 @@
 use lockstep_recording::testing::{
     RecordingBuilder, SOURCE, deployment, event, of_case, owned_set, ready, revision, scaled, with_patch,
 };
-use lockstep_recording::{Blame, Recording, RecordingEnd, Trouble};
+use lockstep_recording::{Blame, Recording, RecordingEnd, Trouble, WriterRole};
 use lockstep_support::outcome::RunOutcome;
 use lockstep_timeline::{StepId, Timeline, TimelineLine};
+use lockstep_workload::Workload;
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -82,6 +83,7 @@ fn verdict_names_party_and_step(#[case] recording: Recording, #[case] verdict: &
         .map(|finding| {
             let kind = match finding.kind {
                 super::FindingKind::Divergence(_) => "divergence",
+                super::FindingKind::WrittenBeside(..) | super::FindingKind::Unearned(..) => "beside",
                 super::FindingKind::Unsettled(..) => "unsettled",
                 super::FindingKind::Trouble(..) => "trouble",
                 super::FindingKind::Breach(_) => "invariant",
@@ -94,6 +96,84 @@ fn verdict_names_party_and_step(#[case] recording: Recording, #[case] verdict: &
         })
         .collect();
     assert_eq!((judgement.verdict.name(), found.join(", ").as_str()), (verdict, findings));
+}
+
+/// The same steps; the controller beside the subject decides in the second one.
+fn shared(size: i32) -> RecordingBuilder {
+    builder(&[]).write_beside(&scaled(&set("1", 12), size))
+}
+
+/// The Deployment with this number of pods in its status.
+fn report_replicas(replicas: i32) -> Value {
+    with_patch(&scaled(&web(), 12), &json!({"status": {"replicas": replicas}}))
+}
+
+#[rstest]
+#[case::as_expected(shared(11), "conformant", None)]
+#[case::another_size(shared(13), "inconclusive", Some("upstream"))]
+#[case::the_subject_wrote_the_same(shared(13).subject_write(&scaled(&set("1", 12), 12)).subject_write(&scaled(&set("1", 12), 13)), "non-conformant", None)]
+#[case::beyond_the_bound(shared(30), "inconclusive", Some("upstream"))]
+#[case::status_of_the_deployment(
+    builder(&[11]).write_beside(&report_replicas(7)), "inconclusive", Some("upstream"))]
+#[case::status_that_the_subject_wrote_last(
+    builder(&[11]).write_beside(&report_replicas(8))
+        .subject_write(&report_replicas(7)), "non-conformant", None)]
+#[case::beside_a_wrong_decision_of_the_subject(builder(&[13]).write_beside(&scaled(&set("1", 13), 12)), "non-conformant", None)]
+fn what_the_controller_beside_wrote_is_not_the_subjects(
+    #[case] recording: RecordingBuilder,
+    #[case] verdict: &str,
+    #[case] beside: Option<&str>,
+) {
+    let judgement = judge(&recording.settled().end(), Some(&blessed()));
+    let name = judgement.findings.iter().find_map(|finding| match &finding.kind {
+        super::FindingKind::WrittenBeside(_, name) => Some(name.as_str()),
+        _ => None,
+    });
+    assert_eq!((judgement.verdict.name(), name), (verdict, beside), "{:?}", judgement.findings);
+    assert!(judgement.beside.is_some() && judgement.metrics.written_beside == 1);
+}
+
+#[rstest]
+#[case::by_the_controller_beside(shared(13), "inconclusive")]
+#[case::not_at_all(builder(&[]), "non-conformant")]
+fn request_that_never_came_may_have_been_decided_beside(#[case] recording: RecordingBuilder, #[case] verdict: &str) {
+    let judgement = judge(&recording.settled().never_came("the subject never sent it").aborted(), Some(&blessed()));
+    assert_eq!(judgement.verdict.name(), verdict, "{:?}", judgement.findings);
+}
+
+#[test]
+fn bound_is_excused_where_the_controller_beside_has_resized() {
+    let second = set("2", 2);
+    let both =
+        |first: RecordingBuilder| first.subject_write(&second).subject_write(&scaled(&second, 9)).settled().end();
+    let breaches =
+        |recording: &Recording| timeline(recording).steps.iter().map(|step| step.breaches.len()).sum::<usize>();
+    assert_eq!(breaches(&both(builder(&[]).write_beside(&scaled(&set("1", 12), 13)))), 0);
+    assert!(breaches(&both(builder(&[13]))) > 0);
+}
+
+#[rstest]
+#[case::it_is_not_claimed(&["status"], &[WriterRole::Beside], Verdict::Conformant)]
+#[case::it_is_claimed(&[], &[WriterRole::Beside], Verdict::Inconclusive)]
+#[case::the_subject_writes_it_as_well(&[], &[WriterRole::Other, WriterRole::Beside], Verdict::Conformant)]
+fn claim_that_only_the_controller_beside_fulfils_is_inconclusive(
+    #[case] unclaimed: &[&str],
+    #[case] writers: &[WriterRole],
+    #[case] verdict: Verdict,
+) {
+    let description =
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "plural": "deployments", "unclaimed": unclaimed});
+    let workload = Workload::from_json(description).unwrap();
+    let of = |by: WriterRole, builder: RecordingBuilder, replicas| match by {
+        WriterRole::Beside => builder.write_beside(&report_replicas(replicas)),
+        _ => builder.subject_write(&report_replicas(replicas)),
+    };
+    let begun =
+        RecordingBuilder::new().with_workload(&workload).given("deployment/web").driver_write(&report_replicas(0));
+    let begun = begun.subject_write(&set("1", 12)).write_beside(&report_replicas(0));
+    let recording = (1..).zip(writers).fold(begun, |builder, (count, by)| of(*by, builder, count)).settled().end();
+    let judgement = judge(&recording, Some(&timeline(&recording)));
+    assert_eq!(judgement.verdict, verdict, "{:?}", judgement.findings);
 }
 
 #[test]
@@ -286,7 +366,7 @@ const ELSES: &str = "inconclusive step 1 decisions were made here, but not by th
     untouched().subject_write(&set("2", 0)).user_step(1, "x").foreign_write(&scaled(&set("1", 10), 12)), ELSES)]
 #[case::the_subject_did_it(untouched().user_step(1, "x").foreign_write(&set("2", 0)).request("create", "replicasets", 201), "conformant")]
 #[case::the_garbage_collector_did_it(
-    untouched().subject_write(&with_patch(&web(), &revision(2))).user_step(1, "delete").delete(&web(), lockstep_recording::WriterRole::Driver)
+    untouched().subject_write(&with_patch(&web(), &revision(2))).user_step(1, "delete").delete(&web(), WriterRole::Driver)
         .foreign_delete(&set("1", 10)), "conformant")]
 #[case::the_garbage_collector_ended_it(
     untouched().subject_write(&set("2", 0)).driver_write(&with_patch(&set("2", 0), &json!({"metadata": {"deletionTimestamp": "2026-11-21T00:00:00Z"}})))

@@ -117,6 +117,7 @@ fn write_evidence(folder: &Path, play: &JudgedPlay<'_>) -> Result<PathBuf, FileE
         "subject": report::identity(&judgement.subject),
         "cluster": report::identity(&judgement.cluster),
         "clusterControllers": judgement.cluster_controllers.as_ref().map(report::identity),
+        "beside": judgement.beside.as_ref().map(report::identity),
         "seed": header.seed,
         "started": header.started,
         "repeat": rerun.repeat,

@@ -53,7 +53,7 @@ impl Subscriber for NotesReporter {
                 };
                 note!("{}: {}, {origin} in {:.1} s", identity.name, identity.title(), took.as_secs_f64());
             }
-            RunEvent::SessionReady { spec, identity, under_test, unserved, took } => {
+            RunEvent::SessionReady { spec, identity, beside, under_test, unserved, took } => {
                 let (title, took) = (identity.title(), took.as_secs_f64());
                 let how = match unserved {
                     None => format!("the test environment proved and the subject started in {took:.1} s"),
@@ -61,7 +61,8 @@ impl Subscriber for NotesReporter {
                         format!("the test environment proved; in {took:.1} s the subject has not served the probe")
                     }
                 };
-                note!("{spec}: {title}, brings {under_test}, {how}");
+                let beside = beside.map_or_else(String::new, |beside| format!(" beside {beside}, in real time"));
+                note!("{spec}: {title}, brings {under_test}{beside}, {how}");
                 if let Some(why) = unserved {
                     note!("{spec}: {why}");
                 }

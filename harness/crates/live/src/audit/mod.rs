@@ -257,6 +257,7 @@ fn recording(
         kind: SubjectKind::Cluster,
         cluster: Identity::new("audit log", "kube-apiserver", version),
         cluster_controllers: None,
+        beside: None,
         workload: None,
         real_pods: true,
         unevaluated: Vec::new(),

@@ -92,6 +92,7 @@ impl Pseudonyms {
             kind: header.kind,
             cluster: self.identity(&header.cluster),
             cluster_controllers: None,
+            beside: None,
             workload: None,
             real_pods: header.real_pods,
             unevaluated: Vec::new(),

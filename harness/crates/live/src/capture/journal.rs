@@ -355,6 +355,7 @@ mod tests {
             kind: lockstep_recording::SubjectKind::Cluster,
             cluster: Identity::new("prod", "kube-apiserver", "v1.36.3"),
             cluster_controllers: None,
+            beside: None,
             workload: None,
             real_pods: true,
             unevaluated: Vec::new(),

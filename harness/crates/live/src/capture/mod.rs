@@ -144,6 +144,7 @@ pub async fn capture(
         kind: SubjectKind::Cluster,
         cluster: Identity::new(&options.cluster, "kube-apiserver", version),
         cluster_controllers: None,
+        beside: None,
         workload: None,
         real_pods: true,
         unevaluated: Vec::new(),

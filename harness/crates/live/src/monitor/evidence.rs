@@ -120,6 +120,7 @@ impl EvidenceRecorder {
             kind: SubjectKind::Cluster,
             cluster: Identity::new(cluster, "kube-apiserver", version),
             cluster_controllers: None,
+            beside: None,
             workload: None,
             real_pods: true,
             unevaluated: Vec::new(),

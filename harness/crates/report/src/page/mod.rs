@@ -29,7 +29,7 @@ use lockstep_verdict::series::{RecordingTrace, RolloutSeries};
 use lockstep_verdict::{ComparisonBasis, FindingKind, Judgement, TimelineLocation, VerdictFinding};
 
 use super::diagnosis::diagnosis;
-use super::failure::{RerunCommands, brief, cluster, first_difference, outcome, sentence};
+use super::failure::{RerunCommands, brief, cluster, first_difference, outcome, sentence, subject};
 
 /// A judged play on the page.
 #[derive(Debug, Clone, Copy)]
@@ -195,7 +195,7 @@ fn step_link(number: usize, finding: &VerdictFinding) -> String {
 /// Write subject, cluster, cost and rerun command.
 fn facts(out: &mut String, sheet: &CaseSection<'_>) {
     let judgement = sheet.judgement;
-    let (subject, cluster) = (judgement.subject.to_string(), cluster(judgement));
+    let (subject, cluster) = (subject(judgement), cluster(judgement));
     let took = sheet.took.map(|took| format!("{:.2} s", took.as_secs_f64()));
     let rows = [
         ("subject", Some(subject)),

@@ -24,6 +24,7 @@ mod pod_index;
 pub(crate) mod probe;
 mod pulse;
 mod replica_set_index;
+mod reported_deployments;
 mod response_times;
 pub(crate) mod settle;
 pub(crate) mod virtual_settle;

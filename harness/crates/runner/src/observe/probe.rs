@@ -9,7 +9,8 @@
 //!
 //! A subject that reports no ready pods is probed by sizes instead: the Deployment's replicas
 //! change, and so does the size of its ReplicaSet, which the subject restores. One that does not
-//! claim sizes either is probed by a new Deployment, which gets a ReplicaSet.
+//! claim sizes either is probed by a new Deployment, which gets a ReplicaSet. So is one that shares
+//! its work with another controller, whose part is the status of the new Deployment.
 //!
 //! The test environment's pulse, in which no subject takes part, runs beside it: if a flip does not
 //! arrive while the pulse beats, the controller of the leg at which it stopped is to blame.
@@ -23,6 +24,7 @@ use std::time::Duration;
 
 use kube::api::{DeleteParams, Patch, PatchParams};
 use lockstep_cluster::installation;
+use lockstep_intercept::InterceptorLog;
 use lockstep_recording::controllers::{Controller, ControllerSet};
 use lockstep_recording::{Blame, Trouble, TroubleTopic};
 use lockstep_support::clock::{self, Instant};
@@ -31,6 +33,7 @@ use serde_json::{Value, json};
 
 use super::namespace::make_namespace;
 use super::pulse::{Pulse, READY, api, create, pod_of, set_ready, template};
+use super::reported_deployments::ReportedDeployments;
 use super::response_times::ResponseTimes;
 use super::{CachedObject, ObserveError, WatchCache, WatchedKind};
 
@@ -52,6 +55,9 @@ pub(crate) struct Probe {
     /// Event.
     offered_at: OnceLock<Instant>,
     response_times: ResponseTimes,
+    /// Of which Deployments the controller beside the subject has written the status, if there is
+    /// one.
+    beside: Option<ReportedDeployments>,
     /// How many new Deployments it has had.
     created: AtomicU32,
     /// The probe's namespace.
@@ -109,7 +115,9 @@ impl Probe {
         let (client, cache, namespace) = (client.clone(), Arc::clone(cache), namespace.to_owned());
         let (under_test, offered_at, response_times) = (under_test.clone(), OnceLock::new(), ResponseTimes::default());
         let created = AtomicU32::default();
-        let probe = Self { client, cache, under_test, claims, pulse, offered_at, response_times, created, namespace };
+        let beside = None;
+        let probe =
+            Self { client, cache, under_test, claims, pulse, offered_at, response_times, beside, created, namespace };
         let made = make_namespace(&probe.client, &probe.namespace, Some(installation())).await;
         made.map_err(|e| ObserveError::Probe(Box::new(e)))?;
         probe.create(WatchedKind::Deployment, DEPLOYMENT).await?;
@@ -139,6 +147,13 @@ impl Probe {
             ))),
             None => Ok(probe),
         }
+    }
+
+    /// The probe of a subject that shares its work with another controller, of which this is the
+    /// log.
+    #[must_use]
+    pub(crate) fn beside(self, log: &InterceptorLog) -> Self {
+        Self { beside: Some(ReportedDeployments::of(log, &self.namespace)), ..self }
     }
 
     /// What another instance of the subject's controllers has done, if there is one.
@@ -171,6 +186,7 @@ impl Probe {
     /// environment once the subject has ended.
     pub(crate) async fn flip(&self, budget: Duration, exited: &(dyn Fn() -> bool + Sync)) -> Reach {
         match self.claims {
+            _ if self.beside.is_some() => return self.create_another(budget, exited).await,
             Claims { status, sizes: true, .. } if !status.ready => return self.resize(budget, exited).await,
             Claims { sizes: false, .. } => return self.create_another(budget, exited).await,
             _ => {}
@@ -235,8 +251,9 @@ impl Probe {
         }
     }
 
-    /// Create another Deployment, for a subject that does not claim sizes: it gets a ReplicaSet. So
-    /// the subject has received what was sent before, for Deployments.
+    /// Create another Deployment, for a subject that does not claim sizes, or that shares them: it
+    /// gets a ReplicaSet. So the subject has received what was sent before, for Deployments. The
+    /// controller beside it writes the status.
     async fn create_another(&self, budget: Duration, exited: &(dyn Fn() -> bool + Sync)) -> Reach {
         let since = clock::instant();
         let name = format!("{ANOTHER}{}", self.created.fetch_add(1, Ordering::Relaxed));
@@ -244,7 +261,10 @@ impl Probe {
             return self.reach_of_environment(Duration::from_secs(5)).await;
         }
         let has_set = || self.replica_set_of(&name).is_some();
-        let arrived = self.cache.until(budget, || exited() || has_set()).await && has_set();
+        let mut arrived = self.cache.until(budget, || exited() || has_set()).await && has_set();
+        if let (true, Some(beside)) = (arrived, &self.beside) {
+            arrived = beside.wait_for(&name, budget.saturating_sub(since.elapsed()), exited).await;
+        }
         if !arrived {
             return self.reach_of_environment(Duration::from_secs(5)).await;
         }
@@ -262,10 +282,18 @@ impl Probe {
     /// What is wrong with the probe when a flip did not arrive although the test environment
     /// answers, and who is to blame.
     pub(crate) fn discrepancy(&self) -> Trouble {
-        if !self.claims.sizes {
+        if !self.claims.sizes || self.beside.is_some() {
             let created = self.created.load(Ordering::Relaxed).saturating_sub(1);
-            let why = format!("deployment/{ANOTHER}{created}, in a namespace of its own, has no ReplicaSet");
-            return Trouble::new(self.blame_of(Controller::Deployment), why);
+            let name = format!("{ANOTHER}{created}");
+            let why = format!("deployment/{name}, in a namespace of its own,");
+            let is_reported = self.beside.as_ref().is_none_or(|beside| beside.has(&name));
+            return match is_reported || self.replica_set_of(&name).is_none() {
+                true => Trouble::new(self.blame_of(Controller::Deployment), format!("{why} has no ReplicaSet")),
+                false => Trouble::new(
+                    Blame::Environment,
+                    format!("the controller beside the subject writes no status of {why} which has a ReplicaSet"),
+                ),
+            };
         }
         if !self.claims.status.ready
             && let (Some(deployment), Some(set)) = (self.deployment(), self.replica_set())
@@ -484,7 +512,9 @@ mod tests {
         let (offered_at, response_times, namespace) = (OnceLock::new(), ResponseTimes::default(), "probe".to_owned());
         let claims = Claims::default();
         let created = AtomicU32::default();
-        let probe = Probe { client, cache, under_test, claims, pulse, offered_at, response_times, created, namespace };
+        let beside = None;
+        let probe =
+            Probe { client, cache, under_test, claims, pulse, offered_at, response_times, beside, created, namespace };
         probe.offered_at.get_or_init(clock::instant);
         probe
     }

@@ -48,10 +48,13 @@ pub(crate) struct SettleContext<'a> {
     pub exited: &'a (dyn Fn() -> Option<Trouble> + Sync),
     /// The number of the subject's successful writes in the namespace so far.
     pub writes: &'a (dyn Fn() -> u64 + Sync),
+    /// The number of successful writes in the namespace of the controller beside the subject.
+    pub writes_beside: &'a (dyn Fn() -> u64 + Sync),
     /// The number of the subject's requests about the namespace that were answered so far,
     /// including reads.
     pub answers: &'a (dyn Fn() -> u64 + Sync),
-    /// The number of the subject's requests about the namespace that have no answer yet.
+    /// The number of requests about the namespace, of the subject and of the controller beside it,
+    /// that have no answer yet.
     pub in_flight: &'a (dyn Fn() -> u64 + Sync),
     /// How many requests and events about the namespace the interceptor withholds at the moment.
     pub withheld: &'a (dyn Fn() -> u64 + Sync),
@@ -204,11 +207,13 @@ async fn blame_for_timeout(
         return trouble;
     }
     let (writes, activity) = ((context.writes)(), cache.activity(context.namespace));
+    let writes_beside = (context.writes_beside)();
     if probe.reach_of_environment(Duration::from_secs(5)).await == Reach::Nowhere {
         return environment_trouble(&probe.dead_environment());
     }
     clock::pause(Duration::from_millis(500)).await;
     let more = (context.writes)() - writes;
+    let more_beside = (context.writes_beside)() - writes_beside;
     let budget = context.budget;
     let (stuck, was_right) = stuck;
     // This may be the reason why equations do not hold.
@@ -220,7 +225,14 @@ async fn blame_for_timeout(
         return wrong_state(never_right, context);
     }
     if more > 0 {
-        return subject_trouble(format!("never became quiet: {more} more writes after {budget:?}"));
+        let beside =
+            if more_beside > 0 { format!(", and {more_beside} of the controller beside it") } else { String::new() };
+        return subject_trouble(format!("never became quiet: {more} more writes after {budget:?}{beside}"));
+    }
+    if more_beside > 0 {
+        return environment_trouble(&format!(
+            "the controller beside the subject never became quiet: {more_beside} more writes after {budget:?}"
+        ));
     }
     if cache.activity(context.namespace) != activity {
         return environment_trouble("a client other than the subject keeps writing in the case's namespace");

@@ -117,6 +117,7 @@ mod tests {
             subject: SubjectActivity::Full,
             exited: &|| None,
             writes: &|| 0,
+            writes_beside: &|| 0,
             answers: &|| 0,
             in_flight: &|| 0,
             withheld: &move || u64::from(since.elapsed() < lag),

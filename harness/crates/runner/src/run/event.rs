@@ -36,6 +36,8 @@ pub enum RunEvent<'a> {
         spec: &'a SubjectSpec,
         /// The program and version that it reports.
         identity: &'a Identity,
+        /// The controller that shares its work, if there is one.
+        beside: Option<&'a Identity>,
         /// The controllers that it brings.
         under_test: &'a ControllerSet,
         /// Why it does not serve the probe, if it does not.

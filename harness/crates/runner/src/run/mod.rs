@@ -73,6 +73,8 @@ pub struct Setup {
     pub request_log: Option<SentLog>,
     /// The subject that takes over from each other one at a handover.
     pub successor: Option<Successor>,
+    /// The controller that shares the work of each subject, in real time.
+    pub beside: Option<SubjectSpec>,
     /// Interrupts the run.
     pub interrupt: Interrupt,
     /// Receives the events.
@@ -131,6 +133,7 @@ impl Setup {
             programs: ProgramPool::default(),
             request_log: None,
             successor: None,
+            beside: None,
             interrupt: Interrupt::default(),
             events: Subscribers::default(),
         }
@@ -207,7 +210,9 @@ impl Setup {
     /// Whether a subject, and its successor, run in virtual time here. A separate process cannot.
     #[must_use]
     pub fn is_virtual(&self, spec: &SubjectSpec) -> bool {
-        self.plan.site.name() == SiteName::Sim && self.with_successor([spec]).all(SubjectSpec::is_simulable)
+        self.beside.is_none()
+            && self.plan.site.name() == SiteName::Sim
+            && self.with_successor([spec]).all(SubjectSpec::is_simulable)
     }
 
     fn with_successor<'a>(
@@ -280,8 +285,9 @@ impl Setup {
         let since = clock::instant();
         let session = Session::open(environment, spec, &self.session_options(spec)).await?;
         let (identity, under_test, took) = (session.identity(), environment.under_test(), since.elapsed());
-        let unserved = session.unserved();
-        self.events.emit(&RunEvent::SessionReady { spec, identity, under_test, unserved, took })?;
+        let (unserved, beside) = (session.unserved(), session.identity_beside());
+        let beside = beside.as_ref();
+        self.events.emit(&RunEvent::SessionReady { spec, identity, beside, under_test, unserved, took })?;
         Ok(session)
     }
 
@@ -318,6 +324,7 @@ impl Setup {
             steps: self.step_hook(),
             sent: self.request_log.clone(),
             successor: self.successor.clone(),
+            beside: self.beside.clone(),
             ..SessionOptions::default()
         }
     }

@@ -124,6 +124,7 @@ impl Reel {
             kind: SubjectKind::Cluster,
             cluster: Identity::new("prod", "kube-apiserver", "v1.36.3"),
             cluster_controllers: None,
+            beside: None,
             workload: None,
             real_pods: true,
             unevaluated: Vec::new(),
