@@ -210,6 +210,7 @@ impl InterceptorLog {
         Ticket {
             log: self.clone(),
             sent: None,
+            patch: None,
             request: Some(InterceptedRequest {
                 seq,
                 started: clock::instant(),
@@ -224,6 +225,7 @@ impl InterceptorLog {
                 status: None,
                 message: None,
                 ignored_status: false,
+                patch: None,
                 user_agent: user_agent.unwrap_or_default().into_owned(),
                 version: None,
             }),
@@ -296,6 +298,20 @@ fn is_awaited(verb: Verb, resource: &str) -> bool {
     verb != Verb::Watch && resource != "events"
 }
 
+/// The maximum length of a logged patch, in bytes.
+const MOST_LOGGED: usize = 16 << 10;
+
+/// A patch as text; `None` if it is not text, as in CBOR.
+fn readable(patch: &SentBody) -> Option<String> {
+    let patch = patch.lock().unwrap_or_else(PoisonError::into_inner);
+    let text = std::str::from_utf8(&patch).ok().filter(|text| !text.is_empty())?;
+    if text.len() <= MOST_LOGGED {
+        return Some(text.to_owned());
+    }
+    let end = (0..=MOST_LOGGED).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
+    Some(format!("{}\n[... {} bytes]", &text[..end], text.len() - end))
+}
+
 /// A pending request. It is logged when this is dropped, however the request ends.
 #[derive(Debug)]
 pub(super) struct Ticket {
@@ -303,6 +319,8 @@ pub(super) struct Ticket {
     request: Option<InterceptedRequest>,
     /// The request's body, if it may try to change a status.
     sent: Option<SentBody>,
+    /// The request's body, if it is a patch that is logged.
+    patch: Option<SentBody>,
 }
 
 impl Ticket {
@@ -311,14 +329,18 @@ impl Ticket {
         self.request.as_ref().map_or("", |request| &request.resource)
     }
 
-    /// Copies the request's body as it passes, if it may try to change a status.
+    /// Copies the request's body as it passes, if it may try to change a status, or is a patch.
     pub(super) fn tap(&mut self, request: Request<BodyStream>) -> Request<BodyStream> {
-        if !self.request.as_ref().is_some_and(ignored_status::may_write) {
+        let is_logged = |it: &InterceptedRequest| it.verb == Verb::Patch && it.resource != "secrets";
+        let may_write_status = self.request.as_ref().is_some_and(ignored_status::may_write);
+        let is_patch = self.request.as_ref().is_some_and(is_logged);
+        if !may_write_status && !is_patch {
             return request;
         }
         let (head, body) = request.into_parts();
         let (body, sent) = ignored_status::tap_body(body);
-        self.sent = Some(sent);
+        self.patch = is_patch.then(|| Arc::clone(&sent));
+        self.sent = may_write_status.then_some(sent);
         Request::from_parts(head, body)
     }
 
@@ -375,7 +397,8 @@ impl Ticket {
     }
 
     fn finish(&mut self) {
-        if let Some(request) = self.request.take() {
+        if let Some(mut request) = self.request.take() {
+            request.patch = self.patch.take().and_then(|patch| readable(&patch));
             self.log.finish(request);
         }
     }
@@ -389,6 +412,10 @@ impl Drop for Ticket {
 
 #[cfg(test)]
 mod tests {
+    use http_body_util::Full;
+    use hyper::body::Bytes;
+
+    use super::super::request::{collect, stream};
     use super::*;
 
     fn get(path: &str) -> Request<()> {
@@ -430,6 +457,24 @@ mod tests {
         drop((a, b));
         answered("/api/v1/namespaces/a/pods", 200);
         assert_eq!(paths(log.drain()), ["/api/v1/namespaces/a/pods"]);
+    }
+
+    #[tokio::test]
+    async fn patches_are_logged_except_of_secrets() {
+        let log = InterceptorLog::default();
+        let long = "ä".repeat(MOST_LOGGED);
+        let pods = "/api/v1/namespaces/a/pods/x";
+        let patches = [(pods, "{\"spec\":{}}"), (pods, &long), ("/api/v1/namespaces/a/secrets/x", "{}"), (pods, "")];
+        for (path, body) in patches {
+            let body = stream(Full::<Bytes>::new(body.to_owned().into()));
+            let request = Request::patch(path).body(body).unwrap();
+            let mut ticket = log.open(&request);
+            collect(ticket.tap(request).into_body()).await.unwrap();
+            ticket.answered(200);
+        }
+        let logged: Vec<_> = log.drain().into_iter().map(|request| request.patch).collect();
+        let cut = format!("{}\n[... {MOST_LOGGED} bytes]", "ä".repeat(MOST_LOGGED / 2));
+        assert_eq!(logged, [Some("{\"spec\":{}}".to_owned()), Some(cut), None, None]);
     }
 
     #[tokio::test(start_paused = true)]

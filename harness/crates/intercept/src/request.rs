@@ -49,6 +49,8 @@ pub struct InterceptedRequest {
     pub message: Option<String>,
     /// Whether it tried to change the status with the object, which the server ignores.
     pub ignored_status: bool,
+    /// The beginning of a patch, except of Secrets.
+    pub patch: Option<String>,
     /// The client's user agent.
     pub user_agent: String,
     /// The resourceVersion of the object that a successful write was answered with, if the log

@@ -265,6 +265,9 @@ pub struct SubjectRequest {
     /// ignores it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ignored_status: bool,
+    /// The patch that was sent, without the values of Secrets; of a long one the beginning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patch: Option<String>,
     /// The namespace, if it is not the case's; empty for a request about the whole cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elsewhere: Option<String>,

@@ -214,6 +214,7 @@ impl Redaction {
                         .into_iter()
                         .flatten()
                         .for_each(|text| self.change(text));
+                    request.patch.iter_mut().for_each(|patch| *patch = self.output(patch));
                 }
                 RecordingEntry::Injected(meeting) => self.change(&mut meeting.description),
                 RecordingEntry::Trouble(trouble) => self.change(&mut trouble.why),

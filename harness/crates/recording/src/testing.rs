@@ -280,6 +280,7 @@ impl RecordingBuilder {
             status,
             message,
             ignored_status: false,
+            patch: None,
             elsewhere,
             at: 30,
         }))
@@ -289,6 +290,14 @@ impl RecordingBuilder {
     pub fn with_message(mut self, text: &str) -> Self {
         if let Some(RecordingEntry::Request(request)) = self.recording.entries.last_mut() {
             request.message = Some(text.to_owned());
+        }
+        self
+    }
+
+    /// Adds what the last request has sent as a patch.
+    pub fn with_patch(mut self, text: &str) -> Self {
+        if let Some(RecordingEntry::Request(request)) = self.recording.entries.last_mut() {
+            request.patch = Some(text.to_owned());
         }
         self
     }

@@ -80,6 +80,7 @@ impl RequestLog {
     ) -> SubjectRequest {
         let translated = workload.and_then(|it| it.deployment_resource(&request.group, &request.resource));
         SubjectRequest {
+            patch: request.patch.filter(|_| request.namespace == self.namespace),
             elsewhere: (request.namespace != self.namespace).then_some(request.namespace),
             verb: request.verb.as_str().to_owned(),
             resource: translated.map_or(request.resource, ToOwned::to_owned),

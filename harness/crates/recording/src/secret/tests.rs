@@ -114,6 +114,8 @@ fn redacts_every_part_of_a_recording() {
     let redaction = redaction(&json!({"a": "hunter2"}));
     let builder = RecordingBuilder::rolled_out(1)
         .request("get", "hunter2", 403)
+        .request("patch", "deployments", 200)
+        .with_patch("{\"x\":\"hunter2\",\"y\":\"hunter\n[... 9 bytes]")
         .subject_write(&deployment("hunter2", 1, "app:1"));
     let mut recording = builder.end();
     let named = [("hunter2-x".to_owned(), "a".to_owned())].into();

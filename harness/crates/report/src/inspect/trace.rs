@@ -116,9 +116,13 @@ fn requests(inspected: &Inspection) -> Vec<Value> {
     for (passage, request) in asked {
         let at = (request.at * 1_000).max(last.map_or(0, |last: u64| last + 1));
         last = Some(at);
+        let mut args = json!({"status": request.status, "step": passage.id.to_string()});
+        if let Some(patch) = &request.patch {
+            args["patch"] = patch.clone().into();
+        }
         events.push(json!({
             "ph": "i", "s": "t", "name": request.request, "cat": "request", "pid": PROCESS, "tid": REQUESTS, "ts": at,
-            "args": {"status": request.status, "step": passage.id.to_string()},
+            "args": args,
         }));
     }
     events

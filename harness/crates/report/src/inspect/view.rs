@@ -218,7 +218,8 @@ fn requests(inspected: &Inspection, passage: &StepTrace, moment: &Snapshot, at: 
         RequestSource::Requests => {}
     }
     let lines = passage.requests.iter().map(|asked| {
-        let text = Line::from(format!("{:>3} {}", asked.status, asked.request));
+        let patch = asked.patch.as_ref().map_or_else(String::new, |patch| format!("  {patch}"));
+        let text = Line::from(format!("{:>3} {}{patch}", asked.status, asked.request));
         match asked.status {
             _ if asked.at > moment.at => text.dark_gray(),
             200..300 => text,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use lockstep_recording::{ObjectVersion, Recording, RecordingEntry, StepMark, SubjectRequest};
 use lockstep_support::pointer::JsonPointer;
-use lockstep_support::sanitize::line;
+use lockstep_support::sanitize::{line, truncate_middle};
 use lockstep_timeline::{Frame, FrameReader, NormalizedNames, StepId, replay};
 use serde_json::Value;
 
@@ -55,6 +55,8 @@ pub struct RequestTrace {
     pub request: String,
     /// The HTTP status of the answer; 0 if there was none.
     pub status: u16,
+    /// The patch that it sent, on one line.
+    pub patch: Option<String>,
 }
 
 /// The state after one version, or once the namespace had settled.
@@ -251,10 +253,14 @@ impl<'a> FrameReader<'a> for TraceBuilder {
     }
 }
 
+/// The most characters of a patch that are shown.
+const LONGEST_PATCH: usize = 400;
+
 fn request_trace(request: &SubjectRequest) -> RequestTrace {
     let what = format!("{request} {}", request.name);
     let said = request.message.as_ref().map_or_else(String::new, |message| format!(": {}", line(message)));
-    RequestTrace { at: request.at, request: format!("{}{said}", line(what.trim())), status: request.status }
+    let patch = request.patch.as_deref().map(|patch| truncate_middle(&line(patch), LONGEST_PATCH).into_owned());
+    RequestTrace { at: request.at, request: format!("{}{said}", line(what.trim())), status: request.status, patch }
 }
 
 /// What led to a frame; for a pod or an Event with its state or message.
@@ -353,6 +359,7 @@ mod tests {
             .user_step(1, "scale 12")
             .driver_write(&scaled(&web, 12))
             .subject_write(&scaled(&set, 12));
+        let builder = builder.request("patch", "deployments", 200).with_patch("{\"status\":\n{}}");
         let frames = RecordingTrace::of(&builder.settled().end());
         assert_eq!(frames.steps.len(), 2);
         assert_eq!((frames.steps[1].title().as_str(), frames.steps[1].label.as_str()), ("step 1", "scale 12"));
@@ -371,7 +378,9 @@ mod tests {
         );
         assert_eq!(last[1].decision.as_deref(), Some("rs1 10 -> 12"));
         assert_eq!(frames.step_ends(), [5, 8]);
-        assert_eq!(frames.steps[1].requests[0].request, "update replicasets x");
+        let requests = frames.steps[1].requests.iter().map(|it| (it.request.as_str(), it.patch.as_deref()));
+        let patch = ("patch deployments x", Some("{\"status\":\\n{}}"));
+        assert_eq!(requests.collect::<Vec<_>>(), [("update replicasets x", None), patch]);
     }
 
     #[test]
