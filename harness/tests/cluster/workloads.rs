@@ -201,7 +201,7 @@ fn play_beside_upstream(cluster: &str) -> Result<(), Failed> {
     }
     let subjects = ("Deployment".to_owned(), "other".to_owned());
     match rolled_out.contains(&subjects) || !written("scale/up-and-down")?.iter().any(|it| it.1 == "beside") {
-        true => Err(format!("upstream's writes are not told apart: {rolled_out:?}").into()),
+        true => Err(format!("upstream's writes are not attributed to it: {rolled_out:?}").into()),
         false => Ok(()),
     }
 }

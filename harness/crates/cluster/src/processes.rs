@@ -206,9 +206,8 @@ pub fn obtain_controller_manager(version: &str) -> Result<PathBuf, ClusterError>
 pub fn has_controller_manager(version: &str) -> bool {
     let made: &[&str] =
         if version == crate::DEFAULT_VERSION { &["control-plane"] } else { &["control-plane", "controller-manager"] };
-    let is_made = |cache: PathBuf| made.iter().any(|it| cache.join(it).join(version).join(".complete").is_file());
     let path = std::env::var_os("PATH").unwrap_or_default();
-    cache_dir().is_some_and(is_made)
+    made.iter().any(|programs| is_made(programs, version))
         || variable("LOCKSTEP_BIN").is_some_and(|folder| has_controller_manager_of(&folder, version))
         || std::env::split_paths(&path).any(|folder| has_controller_manager_of(&folder, version))
 }
@@ -263,7 +262,7 @@ pub(crate) fn availability(version: &str) -> Result<&'static str, String> {
             || format!("LOCKSTEP_BIN={} has not all of {programs}; put them there or unset it", folder.display());
         return has_programs(&folder).then_some(READY).ok_or_else(lacks);
     }
-    if cache_dir().is_some_and(|cache| cache.join("control-plane").join(version).join(".complete").is_file()) {
+    if is_made("control-plane", version) {
         return Ok(READY);
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -275,6 +274,11 @@ pub(crate) fn availability(version: &str) -> Result<&'static str, String> {
         return Ok("ready, once upstream's programs are fetched or built, which takes minutes the first time");
     }
     Err(format!("neither {programs}, nor Go to build them"))
+}
+
+/// Whether the script has made these programs.
+fn is_made(programs: &str, version: &str) -> bool {
+    cache_dir().is_some_and(|cache| cache.join(programs).join(version).join(".complete").is_file())
 }
 
 /// The cache of the programs that the scripts have downloaded or built.

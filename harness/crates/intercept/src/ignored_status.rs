@@ -116,7 +116,8 @@ fn status_of(object: &[u8]) -> Option<Value> {
     }
 }
 
-fn push(all: &mut Vec<u8>, bytes: &[u8]) {
+/// Adds a part of a body that is read.
+pub(super) fn push(all: &mut Vec<u8>, bytes: &[u8]) {
     let room = MOST_READ.saturating_sub(all.len());
     all.extend_from_slice(&bytes[..room.min(bytes.len())]);
 }

@@ -5,10 +5,8 @@
 
 use serde::Deserialize;
 
+use super::ignored_status::push;
 use super::refusal_reader::object_of;
-
-/// The maximum length of an answer that is read.
-const MOST_READ: usize = 1 << 20;
 
 /// The answer to a write, as far as it has passed.
 #[derive(Debug, Default)]
@@ -19,8 +17,7 @@ pub(super) struct VersionReader {
 impl VersionReader {
     /// Adds a part of the answer.
     pub(super) fn push(&mut self, bytes: &[u8]) {
-        let room = MOST_READ.saturating_sub(self.answer.len());
-        self.answer.extend_from_slice(&bytes[..room.min(bytes.len())]);
+        push(&mut self.answer, bytes);
     }
 
     /// The version of the object, in JSON or protobuf; `None` if the answer is not one.

@@ -188,10 +188,13 @@ impl WatchCache {
         let journal = inner.namespaces.get_mut(namespace).and_then(|space| space.journal.as_mut());
         let mut versions = journal.map(std::mem::take).unwrap_or_default();
         for version in &mut versions {
-            let deletion = (version.kind.clone(), namespace.to_owned(), version.name.clone());
-            let is_own_deletion = match inner.own_deletions.get(&deletion) {
-                Some(is_at_once) => version.change == ChangeType::Deleted || *is_at_once && deleting(&version.object),
-                None => false,
+            let own_deletion = || {
+                let object = (version.kind.clone(), namespace.to_owned(), version.name.clone());
+                inner.own_deletions.get(&object)
+            };
+            let is_own_deletion = match version.change {
+                ChangeType::Deleted => own_deletion().is_some(),
+                _ => deleting(&version.object) && own_deletion() == Some(&true),
             };
             if is_own_deletion || inner.own_writes.contains(&version.rv) {
                 version.by = WriterRole::Driver;
