@@ -4,6 +4,9 @@
 //! A case that declares faults itself, such as a file that this command wrote, is played with those
 //! only.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::future::ready;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -89,8 +92,9 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &CommandLine) -> Re
         vec![progress, Arc::new(NotesReporter), Arc::new(FaultsReporter::new(json))];
     reporters.extend(shard.map(|shard| Arc::new(shard) as Arc<dyn Subscriber>));
     let events = Subscribers::new(reporters);
-    let mut sweep =
-        Sweep { arguments: &arguments, typed, kinds: &kinds, events: &events, current: None, outcomes: vec![] };
+    let under_way = RefCell::default();
+    let outcomes = RefCell::default();
+    let sweep = Sweep { arguments: &arguments, typed, kinds: &kinds, events: &events, under_way, outcomes };
     let mut ended = Ok(());
     for ((setup, under_test, _), plan) in environments.iter().zip(&plans) {
         if plan.of_shard().next().is_none() {
@@ -109,8 +113,9 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &CommandLine) -> Re
             break;
         }
     }
-    sweep.finish_case()?;
-    let outcomes = sweep.outcomes;
+    let under_way: Vec<usize> = sweep.under_way.borrow().keys().copied().collect();
+    under_way.into_iter().try_for_each(|item| sweep.finish_case(item).map(drop))?;
+    let outcomes = sweep.outcomes.into_inner();
     let cause = Interrupt::for_process().cause();
     let unplayed = ended.is_err().then_some(plays.saturating_sub(outcomes.len()));
     events.emit(&RunEvent::RunEnded { outcomes: &outcomes, unplayed, cause, took: since.elapsed() })?;
@@ -123,55 +128,59 @@ struct Sweep<'a> {
     typed: &'a CommandLine,
     kinds: &'a [FaultKind],
     events: &'a Subscribers,
-    /// The case whose faults are being tried.
-    current: Option<CaseFaults>,
+    /// The cases whose faults are being tried, by item.
+    under_way: RefCell<BTreeMap<usize, CaseFaults>>,
     /// The outcome of each case and subject so far.
-    outcomes: Vec<RunOutcome>,
+    outcomes: RefCell<Vec<RunOutcome>>,
 }
 
 impl Sweep<'_> {
-    /// Try the faults of every case on a subject.
+    /// Try the faults of every case on a subject. While the last faults of a case are played, the
+    /// next one begins.
     async fn try_subject(
-        &mut self,
+        &self,
         spec: &SubjectSpec,
         player: &Executor,
         (plan, first): (&PlayPlan<'_>, usize),
     ) -> Result<(), CliError> {
-        let (since, before) = (clock::instant(), self.outcomes.len());
+        let (since, before) = (clock::instant(), self.outcomes.borrow().len());
         let mut plays = 0;
         let cases = plan.of_shard().count();
         Progress::for_process().expect("fault", None);
-        for (nth, (play, _, number)) in (1..).zip(plan.of_shard()) {
-            if self.arguments.is_over(since) {
-                break;
-            }
+        let until_over = stream::iter((1..).zip(plan.of_shard())).take_while(|_| ready(!self.arguments.is_over(since)));
+        let tried = until_over.map(|(nth, (play, _, number))| {
             let (case, item) = (&plan.cases[number], first + play - plan.before);
-            Progress::for_process().describe(format!("{}, case {nth} of {cases}", case.name));
-            let longer = with_longer_end(&self.arguments.play_args, case)?;
-            self.try_case((spec, player), (longer.as_ref().unwrap_or(case), item), since).await?;
-            plays += 1 + self.current.as_ref().map_or(0, |of| of.tried.len());
-            self.finish_case()?;
+            async move {
+                Progress::for_process().describe(format!("{}, case {nth} of {cases}", case.name));
+                let longer = with_longer_end(&self.arguments.play_args, case)?;
+                self.try_case((spec, player), (longer.as_ref().unwrap_or(case), item), since).await?;
+                Ok::<_, CliError>(item)
+            }
+        });
+        let mut tried = std::pin::pin!(tried.buffered(player.lanes()));
+        while let Some(item) = tried.try_next().await? {
+            plays += 1 + self.finish_case(item)?;
         }
         note!("{spec}: {} in {:.1} s", pluralize(plays, "play"), since.elapsed().as_secs_f64());
-        let skipped = cases - (self.outcomes.len() - before);
+        let skipped = cases - (self.outcomes.borrow().len() - before);
         if skipped > 0 {
             note!("{spec}: the time was spent; {skipped} of {cases} cases were not tried");
         }
         Ok(())
     }
 
-    /// Report the current case. No more of its points are tried.
-    fn finish_case(&mut self) -> Result<(), CliError> {
-        if let Some(of) = self.current.take() {
-            self.outcomes.push(of.outcome());
-            self.events.emit(&RunEvent::FaultsTried(&of))?;
-        }
-        Ok(())
+    /// Report a case, of which no more points are tried; returns how many were.
+    fn finish_case(&self, item: usize) -> Result<usize, CliError> {
+        let of = self.under_way.borrow_mut().remove(&item);
+        let Some(of) = of else { return Ok(0) };
+        self.outcomes.borrow_mut().push(of.outcome());
+        self.events.emit(&RunEvent::FaultsTried(&of))?;
+        Ok(of.tried.len())
     }
 
-    /// Try the faults of one case.
+    /// Try the faults of one case. It is under way from its play without faults on.
     async fn try_case(
-        &mut self,
+        &self,
         (spec, player): (&SubjectSpec, &Executor),
         (case, item): (&Arc<Case>, usize),
         since: Instant,
@@ -183,7 +192,7 @@ impl Sweep<'_> {
         let reference = Arc::new(ReferenceRun::of(case, &recording));
         let writes = faults::writes(&recording);
         let all = if has_faults { Vec::new() } else { faults::points(case, &recording, self.kinds) };
-        let of = self.current.insert(CaseFaults {
+        let of = CaseFaults {
             item,
             case: case.name.clone(),
             subject: recording.header.subject.clone(),
@@ -191,14 +200,19 @@ impl Sweep<'_> {
             writes: writes.values().sum(),
             points: if has_faults { 1 } else { all.len() },
             tried: Vec::new(),
-        });
+        };
+        self.under_way.borrow_mut().insert(item, of);
+        let add = |at: usize, tried| {
+            let mut under_way = self.under_way.borrow_mut();
+            under_way.get_mut(&item).expect("it is under way until this function returns").tried.insert(at, tried);
+        };
         if has_faults {
             let faulted = player.play(case).await?;
-            of.tried.push((declared_point(case), fault_outcome(case, &reference, &faulted), Some(case.argument())));
+            add(0, (declared_point(case), fault_outcome(case, &reference, &faulted), Some(case.argument())));
             return Ok(());
         }
         let points = faults::sample(all, &case.name, arguments.max_points, arguments.play_args.seed());
-        let points = stream::iter(points).enumerate().take_while(|_| std::future::ready(!arguments.is_over(since)));
+        let points = stream::iter(points).enumerate().take_while(|_| ready(!arguments.is_over(since)));
         let plays = points.map(|(number, point)| {
             let tried = arguments.try_point(player, case, &reference, point);
             tried.map_ok(move |tried| (number, tried))
@@ -208,7 +222,7 @@ impl Sweep<'_> {
         while let Some((number, tried)) = plays.try_next().await? {
             let at = numbers.partition_point(|earlier| *earlier < number);
             numbers.insert(at, number);
-            of.tried.insert(at, tried);
+            add(at, tried);
             Progress::for_process().advance(1);
         }
         Ok(())

@@ -31,7 +31,6 @@ use lockstep_timeline::Timeline;
 use lockstep_timeline::versions::{DEFAULT_VERSION, Minor, wording_of};
 use lockstep_verdict::faults::{self, FaultKind, Point};
 use lockstep_verdict::{FaultOutcome, ReferenceRun, handover_outcome};
-use tokio::sync::Semaphore;
 
 use super::cluster_args::default_cluster;
 use super::coverage::table_above;
@@ -130,9 +129,7 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &CommandLine) -> Re
             let setup = Setup { successor: Some(successor), ..setup.clone() };
             let tried =
                 setup.for_each_subject_keeping_programs(under_test, &pair[..1], usize::MAX, async |_, player| {
-                    let plays = Semaphore::new(player.lanes());
-                    let sweep =
-                        HandoverSweep { arguments: &arguments, typed, pair, since, cache: &cache, player, plays };
+                    let sweep = HandoverSweep { arguments: &arguments, typed, pair, since, cache: &cache, player };
                     sweep.try_cases(cases, &mut all).await
                 });
             // After an interruption, the handovers that were tried are still reported.
@@ -231,8 +228,6 @@ struct HandoverSweep<'a> {
     since: Instant,
     cache: &'a KnownRuns,
     player: &'a Executor,
-    /// One permit for each lane of the player.
-    plays: Semaphore,
 }
 
 impl HandoverSweep<'_> {
@@ -344,7 +339,6 @@ impl HandoverSweep<'_> {
     }
 
     async fn play(&self, case: &Case, subjects: SubjectPlan, seed: Option<u64>) -> Result<Recording, CliError> {
-        let _permit = self.plays.acquire().await.expect("it is never closed");
         Ok(self.player.play_with(case, subjects, seed).await?)
     }
 

@@ -28,7 +28,9 @@ pub enum Executor {
         /// The settings of each cluster.
         simulation: Simulation,
         /// How many cases run at the same time.
-        lanes: NonZeroUsize,
+        lanes: usize,
+        /// One permit for each of them.
+        permits: Semaphore,
     },
 }
 
@@ -59,7 +61,7 @@ pub struct ExecutionSlot<'a> {
 /// Where the case runs.
 enum SlotSite<'a> {
     Session(SessionLease<'a>),
-    Simulated { spec: &'a SubjectSpec, simulation: &'a Simulation },
+    Simulated { spec: &'a SubjectSpec, simulation: &'a Simulation, _permit: SemaphorePermit<'a> },
 }
 
 /// Lanes of a session, which are free again when this is dropped.
@@ -123,6 +125,11 @@ impl Drop for SessionLease<'_> {
 }
 
 impl Executor {
+    pub(crate) fn simulated(spec: SubjectSpec, simulation: Simulation, lanes: NonZeroUsize) -> Self {
+        let lanes = lanes.get();
+        Self::Simulated { spec, simulation, lanes, permits: Semaphore::new(lanes) }
+    }
+
     /// Run one case.
     ///
     /// # Errors
@@ -151,12 +158,14 @@ impl Executor {
         }
     }
 
-    /// Wait until there is a cluster for this case. Where each case gets its own cluster, this
-    /// returns at once.
+    /// Wait until there is a cluster, or the right to a new one, for this case.
     pub async fn acquire_slot(&self, case: &Case) -> ExecutionSlot<'_> {
         let site = match self {
             Self::Sessions(sessions) => SlotSite::Session(sessions.acquire(!can_share(case)).await),
-            Self::Simulated { spec, simulation, .. } => SlotSite::Simulated { spec, simulation },
+            Self::Simulated { spec, simulation, permits, .. } => {
+                let _permit = permits.acquire().await.expect("it is never closed");
+                SlotSite::Simulated { spec, simulation, _permit }
+            }
         };
         ExecutionSlot { site, subjects: SubjectPlan::default() }
     }
@@ -165,7 +174,7 @@ impl Executor {
     pub fn lanes(&self) -> usize {
         match self {
             Self::Sessions(sessions) => sessions.sessions.len() * sessions.lanes,
-            Self::Simulated { lanes, .. } => lanes.get(),
+            Self::Simulated { lanes, .. } => *lanes,
         }
     }
 
@@ -242,7 +251,7 @@ impl<'a> ExecutionSlot<'a> {
                 let output = session.printed(log_source).await;
                 Ok((recording, output))
             }
-            SlotSite::Simulated { spec, simulation } => {
+            SlotSite::Simulated { spec, simulation, .. } => {
                 let (case, spec, mut simulation) = (case.clone(), (*spec).clone(), (*simulation).clone());
                 simulation.seed = seed.unwrap_or(simulation.seed);
                 let spec = match self.subjects {
@@ -323,7 +332,10 @@ fn leaves_subject_alone(step: &Step) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use lockstep_case as case;
+    use lockstep_recording::controllers::ControllerSet;
     use rstest::rstest;
 
     use super::*;
@@ -335,9 +347,23 @@ mod tests {
     #[case("- scale: 2\n    fault: {write: 1, of: replicasets, action: crash}", false)]
     #[case("- scale: 2\n    during: {held: replicasets, do: [{scale: 3}]}", false)]
     fn cases_that_affect_the_subject_run_alone(#[case] steps: &str, #[case] shares: bool) {
+        assert_eq!(can_share(&case_with(steps)), shares);
+    }
+
+    fn case_with(steps: &str) -> Case {
         let given = "given: [{deployment: {name: web, replicas: 1, image: \"app:1\"}}]";
-        let text = format!("description: x\n{given}\nsteps:\n  {steps}\n");
-        let case = case::parse("x/x.yaml", "x/x", &text).unwrap();
-        assert_eq!(can_share(&case), shares);
+        case::parse("x/x.yaml", "x/x", &format!("description: x\n{given}\nsteps:\n  {steps}\n")).unwrap()
+    }
+
+    #[tokio::test]
+    async fn simulated_case_waits_for_a_lane() {
+        let case = case_with("- scale: 2");
+        let simulation = Simulation::new(ControllerSet::default(), Duration::ZERO);
+        let player = Executor::simulated(SubjectSpec::Ours, simulation, NonZeroUsize::MIN);
+        let first = player.acquire_slot(&case).await;
+        let mut second = Box::pin(player.acquire_slot(&case));
+        assert!(futures::poll!(second.as_mut()).is_pending());
+        drop(first);
+        assert!(futures::poll!(second.as_mut()).is_ready());
     }
 }

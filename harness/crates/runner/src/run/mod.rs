@@ -180,7 +180,7 @@ impl Setup {
                         let sessions = SessionPool::from(try_join_all(sessions).await?);
                         Executor::Sessions(sessions.with_renewal(self.renewal(under_test, spec)))
                     }
-                    _ => Executor::Simulated { spec: spec.clone(), simulation: simulation.clone(), lanes: self.lanes },
+                    _ => Executor::simulated(spec.clone(), simulation.clone(), self.lanes),
                 };
                 done.push(work(spec, &player).await?);
                 player.sessions().iter().try_for_each(|session| self.emit_session_end(spec, session))?;
