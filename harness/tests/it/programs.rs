@@ -121,7 +121,7 @@ fn invalid_request_is_reported_with_the_servers_message() {
 }
 
 #[test]
-fn subject_that_never_connects_is_reported_with_its_output() {
+fn connection_that_is_never_opened_is_reported_with_the_output() {
     let ran = run(&["web"], "mute", &[]);
     ran.prints(&["it never made a single request, and opened no connection", "$KUBECONFIG", "--in-cluster"]);
     ran.prints(&["the namespace did not settle: the subject made no request in the 6"]);
@@ -176,7 +176,7 @@ fn cases_of_other_workload_kinds_are_skipped() {
 }
 
 #[test]
-fn untrusted_certificate_is_reported() {
+fn certificate_that_is_not_trusted_is_reported() {
     let ran = run(&["web"], "distrusts", &[]);
     ran.prints(&["it never made a single request", "broke off in the TLS handshake", "certificate-authority-data"]);
     assert_eq!(ran.code, 1);
