@@ -24,7 +24,7 @@ const BETWEEN: [&str; 2] = [
     "--between",
     "upstream:v1.15.5,upstream:v1.29.15,upstream:v1.33.13,upstream:v1.36.3,upstream:v1.37.0,upstream:v1.36.3,ours",
 ];
-const SAMPLE: [&str; 6] = ["--max-points", "1", "--seeds", "1", "--output", "markdown"];
+const AS_A_TABLE: [&str; 4] = ["--seeds", "1", "--output", "markdown"];
 
 pub(crate) fn trials() -> Vec<Trial> {
     let no_python = Command::new("python3").arg("--version").output().is_err();
@@ -39,6 +39,9 @@ pub(crate) fn trials() -> Vec<Trial> {
         of_page("gives_a_reason_for_each_difference", false, reasons_on_the_page),
         of_page("lists_real_differences", not_built, differences_on_the_page),
         of_page("matches_the_whole_collection", true, handovers_of_all),
+        // It takes twenty seconds of processor time, so it is with those of each night.
+        Trial::test("sim::handover::what_a_subject_does_alone_in_few_plays_is_not_a_difference", rare_end)
+            .with_ignored_flag(not_built),
         trial("changed_template_hash_is_found_and_written_as_a_small_case", changed_hash),
         trial("stale_status_field_is_found", stale_field),
         trial("same_controller_takes_over_without_a_difference", same_controller),
@@ -163,6 +166,20 @@ fn both_directions() -> Outcome {
     check(lines.iter().all(|line| line["tried"] == 1), text)
 }
 
+/// Whether the Deployment of this case is synced once more after its old pods are gone depends on
+/// which watch is first, that of ReplicaSets or that of pods. It is not in three of two hundred
+/// plays alone, with these seeds first after more than sixty.
+fn rare_end() -> Outcome {
+    const PLACE: &str = "  - ready: {of";
+    let text = std::fs::read_to_string(root().join("cases/recreate/two-active-replicasets.yaml"))?;
+    check(text.contains(PLACE), text.clone())?;
+    let fault = "  - fault: {write: 1, of: replicasets, side: after, action: handover}\n    ready: {of";
+    let case = CaseFile::new(&text.replace(PLACE, fault))?;
+    let flags = ["--from", "ours", "--to", "ours", "--seeds", "5", "--output", "json"];
+    let (code, text) = lockstep_handover(&[&[case.path.as_str()], &flags[..]].concat())?;
+    check(code == Some(0) && text.contains("\"endedAsEither\":1"), text)
+}
+
 fn same_controller() -> Outcome {
     let flags = ["--max-points", "2"];
     let (code, text) = hand_over("deployment.py", "cases/rolling/one-replica.yaml", &flags)?;
@@ -175,27 +192,27 @@ fn cases_on(page: &str) -> BTreeSet<String> {
     rows(page).iter().map(|(_, row)| case_of(row)).chain(left_out).map(str::to_owned).collect()
 }
 
-/// What the page says of cases, without the sums. The cases that ended as either are left out:
-/// v1.15 leaves to chance which of two pods goes.
-fn lines_about_cases(page: &str) -> BTreeSet<String> {
-    let (before, after) = page.split_once("\nEnded as with ").unwrap_or((page, ""));
-    let after = after.split_once("\n| ").map_or("", |(_, after)| after);
-    let lines = before.lines().chain(after.lines()).filter(|line| line.starts_with("* `") || line.starts_with("| `"));
-    lines.map(str::to_owned).collect()
+/// Each case that a table has a row for, with its pair. The rest of a row says which point was the
+/// first.
+fn pairs_that_differ(page: &str) -> BTreeSet<String> {
+    let first_three = |row: &str| row.split(" | ").take(3).collect::<Vec<_>>().join(" | ");
+    rows(page).iter().map(|(_, row)| first_three(row)).collect()
 }
 
-/// The sums of the page, without the number of handovers that ended as either.
-fn sums(page: &str) -> Vec<Vec<&str>> {
-    const ENDED_AS_EITHER: usize = 6;
-    let lines = page.lines().take_while(|line| !line.is_empty()).map(|line| line.trim_matches(['|', ' ']));
-    let cells = lines.map(|line| line.split(" | ").enumerate());
-    cells.map(|cells| cells.filter(|(at, _)| *at != ENDED_AS_EITHER).map(|(_, cell)| cell).collect()).collect()
+/// The cases that were left out, each with its pairs.
+fn left_out(page: &str) -> BTreeSet<&str> {
+    let lines = page.lines().skip_while(|line| !line.starts_with("Left out, ")).skip(2);
+    lines.take_while(|line| line.starts_with("* `")).collect()
 }
 
-/// The last table has a known change for each case of the others, and names no other case.
+/// What the last table says of a case that one subject alone ends in several ways.
+const BY_CHANCE: &str = "left to chance: one of the two alone ends in several ways";
+
+/// The last table has a known change for each case of the others, unless chance explains it, and
+/// names no other case.
 fn reasons_on_the_page() -> Outcome {
     let [before, inside, _] = PAGE.parts()?;
-    let command = format!("lockstep handover {}", [&CASES[..], &BETWEEN, &SAMPLE].concat().join(" "));
+    let command = format!("lockstep handover {}", [&CASES[..], &BETWEEN, &AS_A_TABLE].concat().join(" "));
     let is_there = before.replace("\\\n  ", "").replace('\'', "").contains(&command);
     check(is_there, format!("{} does not say: {command}", PAGE.path))?;
     let known: BTreeSet<String> = known_changes()?.into_iter().map(|change| change.behaviour).collect();
@@ -203,7 +220,7 @@ fn reasons_on_the_page() -> Outcome {
     let mut explained = BTreeSet::new();
     for line in reasons.lines() {
         let row = line.trim_start_matches("| ").rsplit_once(" | ");
-        let row = row.filter(|(reason, _)| known.contains(*reason));
+        let row = row.filter(|(reason, _)| known.contains(*reason) || *reason == BY_CHANCE);
         let (_, cases) = row.ok_or_else(|| format!("not a known change: {line}"))?;
         explained.extend(quoted(cases).map(str::to_owned));
     }
@@ -211,26 +228,30 @@ fn reasons_on_the_page() -> Outcome {
     check(found == explained, format!("{}: these differ: {found:?}; there are reasons for: {explained:?}", PAGE.path))
 }
 
-/// The cases of the page, and one that does not differ.
+/// One point of each case of the page, and of one that does not differ.
 fn differences_on_the_page() -> Outcome {
     let [_, page, _] = PAGE.parts()?;
     let cases = cases_on(&page).into_iter().chain(["rolling/one-replica".to_owned()]);
     let cases: Vec<String> = cases.map(|case| format!("cases/{case}.yaml")).collect();
     let cases: Vec<&str> = cases.iter().map(String::as_str).collect();
-    let (_, fresh) = lockstep_handover(&[&cases, &BETWEEN[..], &SAMPLE].concat())?;
-    let (page, fresh) = (lines_about_cases(&page), lines_about_cases(&fresh));
-    check(page == fresh, format!("{} has {page:#?}\ninstead of {fresh:#?}", PAGE.path))
+    let (_, fresh) = lockstep_handover(&[&cases, &BETWEEN[..], &["--max-points", "1"], &AS_A_TABLE].concat())?;
+    check(left_out(&page) == left_out(&fresh), format!("{} leaves out other cases than {fresh}", PAGE.path))?;
+    let (on_page, found) = (pairs_that_differ(&page), pairs_that_differ(&fresh));
+    check(found.is_subset(&on_page), format!("{} has {on_page:#?}\nwithout all of {found:#?}", PAGE.path))?;
+    check(found.iter().any(|row| row.contains("unknown-template-fields")), format!("a difference is missing: {fresh}"))
 }
 
 /// `cargo test --test cluster -- --ignored upgrades_page` compares the page; with
-/// `LOCKSTEP_DOCS=overwrite` it writes it.
+/// `LOCKSTEP_DOCS=overwrite` it writes it. All points take a release build, which LOCKSTEP_PROGRAM
+/// names, the better part of an hour.
 fn handovers_of_all() -> Outcome {
-    let output = Command::new(env!("CARGO_BIN_EXE_lockstep"))
+    let program = std::env::var_os("LOCKSTEP_PROGRAM").unwrap_or_else(|| env!("CARGO_BIN_EXE_lockstep").into());
+    let output = Command::new(program)
         .current_dir(root())
         .arg("handover")
         .args(CASES)
         .args(BETWEEN)
-        .args(SAMPLE)
+        .args(AS_A_TABLE)
         .output()?;
     let fresh = String::from_utf8_lossy(&output.stdout).into_owned();
     check(fresh.starts_with("| from |"), String::from_utf8_lossy(&output.stderr).into_owned())?;
@@ -238,6 +259,6 @@ fn handovers_of_all() -> Outcome {
         return PAGE.write(&fresh);
     }
     let [_, page, _] = PAGE.parts()?;
-    let is_the_same = sums(&page) == sums(&fresh) && lines_about_cases(&page) == lines_about_cases(&fresh);
+    let is_the_same = left_out(&page) == left_out(&fresh) && pairs_that_differ(&page) == pairs_that_differ(&fresh);
     check(is_the_same, format!("{} has\n{page}\ninstead of\n{fresh}", PAGE.path))
 }

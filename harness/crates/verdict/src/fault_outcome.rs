@@ -103,6 +103,12 @@ impl ReferenceRun {
         }
     }
 
+    /// Whether both end in the same way.
+    #[must_use]
+    pub fn ends_like(&self, other: &Self) -> bool {
+        self.end == other.end
+    }
+
     /// Its timeline.
     #[must_use]
     pub const fn timeline(&self) -> &Timeline {
