@@ -363,11 +363,7 @@ impl HandoverSweep<'_> {
             if !matches!(outcome, FaultOutcome::Failed(_)) || fewest >= most {
                 return Ok(outcome);
             }
-            tracing::debug!(
-                case = of.case.name,
-                plays = fewest + 1,
-                "the end is another one, so each plays alone once more"
-            );
+            tracing::debug!(case = of.case.name, plays = fewest + 1, "playing each subject alone again");
             self.play_alone_until(of, fewest + 1).await?;
         }
     }
