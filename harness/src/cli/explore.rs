@@ -12,14 +12,16 @@ use lockstep_recording::{FileName, Recording, RecordingEntry, secret};
 use lockstep_report::campaign::{self, Item, digest_of};
 use lockstep_runner::Executor;
 use lockstep_runner::run::{PlayPlan, Setup};
-use lockstep_search::explore::{Delay, OrderResult, OrderSearch, OutcomeClass, Outcomes, states, text};
+use lockstep_search::explore::{
+    Delay, OrderResult, OrderSearch, OutcomeClass, Outcomes, Stop, StopCause, states, text,
+};
 use lockstep_subject::SubjectSpec;
 use lockstep_support::clock;
 use lockstep_support::outcome::RunOutcome;
 use lockstep_support::pluralize;
 use lockstep_support::sanitize::quote;
 use lockstep_timeline::Timeline;
-use lockstep_verdict::{FindingKind, Verdict, judge};
+use lockstep_verdict::Verdict;
 
 use super::golden::load_golden;
 use super::out::say;
@@ -94,7 +96,8 @@ pub(super) async fn execute(arguments: Arguments, typed: &CommandLine) -> Result
         }
         let (mut verdict, mut unmatched) = (Verdict::Inconclusive, Vec::new());
         if let [(subject, one), rest @ ..] = explored.as_slice() {
-            (verdict, unmatched) = judge_outcomes(&specs, (subject, one), rest.first().map(|(outcomes, _)| outcomes));
+            let reference = rest.first().map(|(outcomes, all)| (outcomes, all.is_cut));
+            (verdict, unmatched) = judge_outcomes(&specs, (subject, one.is_cut), reference);
         }
         lines.extend(unmatched);
         lines.iter().for_each(|line| say!("{line}"));
@@ -146,7 +149,7 @@ async fn explore_case(
     let Some(first) = first.into_iter().next().flatten() else {
         return Err(CliError::Usage(format!("{spec} did not play {}", case.path)));
     };
-    outcomes.add(Timeline::from_recording(&first), &[], unfinished_reason(case, &first));
+    outcomes.add(Timeline::from_recording(&first), &[], Stop::of(case, &first));
     let undelayed = states(&first);
     let mut orders = OrderSearch::of(case, &first.header.under_test, arguments.late, &undelayed.settled);
     all.extend(undelayed.all);
@@ -165,7 +168,7 @@ async fn explore_case(
             let states = states(&recording);
             let settled = order.last().and_then(|last| states.settled.get(last.step).copied());
             if let Some(real) = orders.record(order, OrderResult { overtaken, settled }) {
-                outcomes.add(Timeline::from_recording(&recording), &real, unfinished_reason(case, &recording));
+                outcomes.add(Timeline::from_recording(&recording), &real, Stop::of(case, &recording));
             }
             all.extend(states.all);
         }
@@ -205,15 +208,6 @@ fn times_overtaken(order: &[Delay], recording: &Recording) -> Option<u32> {
         _ => None,
     });
     notes.nth(order.len().checked_sub(1)?)
-}
-
-/// Why the play of a case did not finish, if it did not.
-fn unfinished_reason(case: &Arc<Case>, recording: &Recording) -> Option<String> {
-    let judgement = judge(case, recording, None);
-    judgement.findings.iter().find_map(|finding| match &finding.kind {
-        FindingKind::Unsettled(trouble) | FindingKind::Trouble(trouble) => Some(trouble.why.clone()),
-        _ => None,
-    })
 }
 
 impl Exploration {
@@ -256,7 +250,7 @@ fn list_outcomes(
             let (done, instead_of) = (line(difference.actual_line()), line(difference.expected_line()));
             lines.push(format!("     {}: {done} instead of {instead_of}", difference.label));
         }
-        lines.extend(kind.stopped.iter().map(|why| format!("     {why}")));
+        lines.extend(kind.stopped.iter().map(|stop| format!("     {}", stop.why)));
         lines.extend(kind.breaches().iter().map(|breach| format!("     invariant {breach}")));
         if kind.order.is_empty() {
             continue;
@@ -287,24 +281,80 @@ fn write_case(
     Ok(path)
 }
 
-/// The verdict, and a line for each outcome that the other controller does not have. A broken
-/// invariant or such an outcome is the subject's failure.
+/// The verdict, and a line for each outcome that the other controller does not have. Each side is
+/// its outcomes, and whether orders of it were skipped. A broken invariant or such an outcome is
+/// the subject's failure, unless the test environment aborted the run or a skipped order of the
+/// other controller may have that outcome.
 fn judge_outcomes(
     specs: &[SubjectSpec],
-    (subject, one): (&Outcomes, &Exploration),
-    reference: Option<&Outcomes>,
+    (subject, is_cut): (&Outcomes, bool),
+    reference: Option<(&Outcomes, bool)>,
 ) -> (Verdict, Vec<String>) {
     let mut unmatched = Vec::new();
-    let mut worst = if one.is_cut { Verdict::Inconclusive } else { Verdict::Conformant };
+    let mut worst = if is_cut { Verdict::Inconclusive } else { Verdict::Conformant };
     for (number, kind) in (1..).zip(subject.classes()) {
-        let is_shared = reference.map(|outcomes| outcomes.have(kind));
-        if is_shared == Some(false) {
-            unmatched.push(format!("  outcome {number} of {} is none of {}'s", specs[0], specs[1]));
-        }
-        let breaks = kind.stopped.is_some() || !kind.breaches().is_empty();
-        if is_shared == Some(false) || (is_shared.is_none() && breaks) {
-            worst = Verdict::NonConformant;
-        }
+        let cause = kind.stopped.as_ref().map(|stop| stop.cause);
+        worst = worst.max(match reference {
+            _ if cause == Some(StopCause::Environment) => Verdict::Inconclusive,
+            Some((outcomes, _)) if outcomes.have(kind) => Verdict::Conformant,
+            Some((_, is_cut)) => {
+                unmatched.push(format!("  outcome {number} of {} is none of {}'s", specs[0], specs[1]));
+                if is_cut { Verdict::Inconclusive } else { Verdict::NonConformant }
+            }
+            None if cause == Some(StopCause::Subject) || !kind.breaches().is_empty() => Verdict::NonConformant,
+            None if cause.is_some() => Verdict::Inconclusive,
+            None => Verdict::Conformant,
+        });
     }
     (worst, unmatched)
+}
+
+#[cfg(test)]
+mod tests {
+    use lockstep_recording::Blame;
+    use lockstep_recording::testing::{RecordingBuilder, scaled_to};
+    use lockstep_verdict::testing::case_of;
+    use rstest::rstest;
+
+    use super::*;
+
+    fn outcomes(recordings: &[Recording]) -> Outcomes {
+        let mut outcomes = Outcomes::default();
+        for recording in recordings {
+            let stop = Stop::of(&case_of(recording), recording);
+            outcomes.add(Timeline::from_recording(recording), &[], stop);
+        }
+        outcomes
+    }
+
+    fn stopped(by: impl FnOnce(RecordingBuilder) -> RecordingBuilder) -> Recording {
+        by(RecordingBuilder::rolled_out(10).user_step(1, "scale 12")).aborted()
+    }
+
+    #[rstest]
+    #[case::step_that_an_order_makes_impossible(stopped(|run| run.impossible("no pod")), None, Verdict::Inconclusive)]
+    #[case::step_that_the_other_performs_in_every_order(
+        stopped(|run| run.impossible("no pod")),
+        Some((scaled_to(12), false)),
+        Verdict::NonConformant
+    )]
+    #[case::environment(
+        stopped(|run| run.trouble(Blame::Environment, "the server is gone")),
+        Some((scaled_to(12), false)),
+        Verdict::Inconclusive
+    )]
+    #[case::subject(stopped(|run| run.trouble(Blame::Subject, "it ended")), None, Verdict::NonConformant)]
+    #[case::outcome_of_both(scaled_to(12), Some((scaled_to(12), true)), Verdict::Conformant)]
+    #[case::outcome_of_one(scaled_to(13), Some((scaled_to(12), false)), Verdict::NonConformant)]
+    #[case::orders_of_the_other_are_skipped(scaled_to(13), Some((scaled_to(12), true)), Verdict::Inconclusive)]
+    fn only_a_complete_search_accuses_and_only_the_subject(
+        #[case] subject: Recording,
+        #[case] reference: Option<(Recording, bool)>,
+        #[case] expected: Verdict,
+    ) {
+        let specs = [SubjectSpec::Ours, SubjectSpec::Ours];
+        let reference = reference.map(|(recording, is_cut)| (outcomes(&[recording]), is_cut));
+        let reference = reference.as_ref().map(|(outcomes, is_cut)| (outcomes, *is_cut));
+        assert_eq!(judge_outcomes(&specs, (&outcomes(&[subject]), false), reference).0, expected);
+    }
 }

@@ -22,7 +22,7 @@ use std::fmt;
 use lockstep_case::Case;
 use lockstep_recording::controllers::ControllerSet;
 use lockstep_verdict::faults;
-pub use outcomes::{OutcomeClass, Outcomes, states};
+pub use outcomes::{OutcomeClass, Outcomes, Stop, StopCause, states};
 
 /// The source of delayed messages.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,11 +2,13 @@
 //! compared by fingerprints that are independent of names.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use lockstep_recording::{ChangeType, Recording, RecordingEntry};
+use lockstep_case::Case;
+use lockstep_recording::{Blame, ChangeType, Recording, RecordingEntry};
 use lockstep_support::fingerprint::fingerprint;
 use lockstep_timeline::Timeline;
-use lockstep_verdict::{Difference, compare, compare_live};
+use lockstep_verdict::{Difference, FindingKind, compare, compare_live, judge};
 use serde_json::Value;
 
 use super::Delay;
@@ -27,12 +29,61 @@ pub struct OutcomeClass {
     /// How many orders lead to it.
     pub orders: usize,
     /// Why the run was aborted, if it was.
-    pub stopped: Option<String>,
+    pub stopped: Option<Stop>,
+}
+
+/// Why a run was aborted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stop {
+    /// In words.
+    pub why: String,
+    /// What aborted it.
+    pub cause: StopCause,
+}
+
+/// What aborts a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StopCause {
+    /// The subject.
+    Subject,
+    /// The test environment: the run proves nothing.
+    Environment,
+    /// A step that could not be performed. The order of the events may be the reason, unless
+    /// another controller can perform it in every order.
+    ImpossibleStep,
+}
+
+impl Stop {
+    /// Why a run of the case was aborted, if it was.
+    #[must_use]
+    pub fn of(case: &Arc<Case>, recording: &Recording) -> Option<Self> {
+        let judgement = judge(case, recording, None);
+        let trouble = judgement.findings.into_iter().find_map(|finding| match finding.kind {
+            FindingKind::Unsettled(trouble) | FindingKind::Trouble(trouble) => Some(trouble),
+            _ => None,
+        })?;
+        let is_impossible = |entry: &RecordingEntry| matches!(entry, RecordingEntry::Impossible(_));
+        let is_of_environment = |entry: &RecordingEntry| match entry {
+            RecordingEntry::Trouble(trouble) => trouble.blame == Blame::Environment,
+            RecordingEntry::Settled(settling) => {
+                settling.unsettled.as_ref().is_some_and(|trouble| trouble.blame == Blame::Environment)
+            }
+            _ => false,
+        };
+        let cause = if trouble.blame == Blame::Subject {
+            StopCause::Subject
+        } else if recording.entries.iter().any(is_impossible) && !recording.entries.iter().any(is_of_environment) {
+            StopCause::ImpossibleStep
+        } else {
+            StopCause::Environment
+        };
+        Some(Self { why: trouble.why, cause })
+    }
 }
 
 impl Outcomes {
     /// Add a run.
-    pub fn add(&mut self, mut timeline: Timeline, order: &[Delay], stopped: Option<String>) {
+    pub fn add(&mut self, mut timeline: Timeline, order: &[Delay], stopped: Option<Stop>) {
         timeline.case = None;
         timeline.steps.iter_mut().for_each(|step| step.injections.clear());
         let same =
