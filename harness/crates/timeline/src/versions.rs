@@ -65,6 +65,13 @@ impl FromStr for Minor {
     }
 }
 
+/// A version of a distribution as the version of upstream that it is built from: `v1.33.4` of
+/// `v1.33.4+k3s1` and of `v1.33.4-gke.100`.
+#[must_use]
+pub fn without_build(version: &str) -> &str {
+    version.split(['+', '-']).next().unwrap_or_default()
+}
+
 /// Whether a text is a version such as `v1.36.3`.
 pub fn is_version(text: &str) -> bool {
     let numbers = text.strip_prefix("v1.").map(|rest| rest.split('.').collect::<Vec<_>>());
@@ -75,9 +82,9 @@ pub fn is_version(text: &str) -> bool {
     })
 }
 
-/// The minor in a text: `v1.33` of `kube-apiserver v1.33.13`.
+/// The minor in a text: `v1.33` of `kube-apiserver v1.33.13` and of `k3s v1.33.4+k3s1`.
 pub fn minor(text: &str) -> Option<String> {
-    let version = text.split([' ', ',']).find(|word| is_version(word))?;
+    let version = text.split([' ', ',']).map(without_build).find(|word| is_version(word))?;
     version.rsplit_once('.').map(|(minor, _patch)| minor.to_owned())
 }
 
@@ -341,6 +348,9 @@ mod tests {
     fn minors() {
         assert_eq!(minor("kube-apiserver v1.33.13, real pods").as_deref(), Some("v1.33"));
         assert_eq!(minor("v1.36.3").as_deref(), Some("v1.36"));
+        for built_elsewhere in ["v1.33.4+k3s1", "v1.33.4-gke.100", "v1.33.4-eks-1a2b3c", "v1.33.0-rc.1"] {
+            assert_eq!(minor(built_elsewhere).as_deref(), Some("v1.33"), "{built_elsewhere}");
+        }
         assert_eq!(minor("something else"), None);
     }
 }

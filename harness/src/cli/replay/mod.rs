@@ -28,7 +28,7 @@ use lockstep_subject::SubjectSpec;
 use lockstep_support::clock;
 use lockstep_support::outcome::RunOutcome;
 use lockstep_support::sanitize::quote;
-use lockstep_timeline::versions::Minor;
+use lockstep_timeline::versions::{Minor, without_build};
 use lockstep_verdict::{FindingKind, TimelineLocation as Where};
 
 use super::cluster_args::default_cluster;
@@ -273,7 +273,7 @@ fn recorded_case(header: &Header) -> Result<Case, CliError> {
 /// Upstream's controller of the server's version, if upstream has that version: `v1.33.4+k3s1` is
 /// v1.33.4.
 fn upstream_of(version: &str) -> String {
-    let plain = version.split(['+', '-']).next().unwrap_or_default();
+    let plain = without_build(version);
     let has_patch = plain.split('.').count() == 3;
     match Minor::of(plain).filter(|_| has_patch) {
         Some(_) => format!("upstream:{plain}"),
