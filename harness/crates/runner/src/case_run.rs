@@ -23,7 +23,7 @@ use crate::request_log::RequestLog;
 use crate::{Environment, Session, SubjectPlan};
 
 /// Why a burst cannot be compared.
-const BURST_LOST: &str = "the step is impossible to compare: pods that it makes ready at once were deleted before its end, \
+const BURST_LOST: &str = "the step cannot be compared: pods that it makes ready at once were deleted before its end, \
     and how many of them were ready by then is chance; leave out `atomic`, name the ReplicaSet with `of`, or add \
     minReadySeconds";
 

@@ -16,6 +16,9 @@ use super::initial::LONG;
 pub enum SideComparison {
     /// The same decisions, as far as both recordings go.
     Equal,
+    /// The same decisions until a fault that waits for a write which the subject never makes: a
+    /// controller may use a different number of writes.
+    CutShort,
     /// Different decisions.
     Differs(Box<Divergence>),
     /// Not comparable, for this reason.
@@ -45,7 +48,10 @@ pub fn compare(case: &Arc<Case>, reference: Option<&Recording>, subject: &Record
         (Verdict::NonConformant, Some(finding)) => {
             // Neither reacts to a program that changes nothing, and for a program that stops only
             // one of them can be wrong.
-            let is_nothing = matches!(finding.kind, FindingKind::BothIdle) || is_other_count(finding);
+            if is_other_count(finding) {
+                return SideComparison::CutShort;
+            }
+            let is_nothing = matches!(finding.kind, FindingKind::BothIdle);
             if is_nothing || (reference.is_none() && is_impossible(finding)) {
                 return SideComparison::Equal;
             }
@@ -68,9 +74,9 @@ pub fn compare(case: &Arc<Case>, reference: Option<&Recording>, subject: &Record
 /// The results of several runs of a program on both sides, each with its own seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repeats {
-    /// The number of runs on each side.
+    /// The number of the subject's runs, without those that were cut short.
     pub plays: usize,
-    /// In how many runs the subject did what the reference never did.
+    /// In how many of them the subject did what the reference never did.
     pub differs: usize,
     /// How many different things the reference did.
     pub outcomes: usize,
@@ -85,7 +91,8 @@ impl Repeats {
     }
 }
 
-/// Compare each run of the subject with every run of the reference.
+/// Compare each run of the subject with every run of the reference. A run that was cut short
+/// proves nothing: the difference may come after its end.
 #[must_use]
 pub fn repeats(case: &Arc<Case>, references: &[Recording], subjects: &[Recording]) -> Repeats {
     let is_equal = |one: &Recording, two: &Recording| matches!(compare(case, Some(one), two), SideComparison::Equal);
@@ -95,12 +102,26 @@ pub fn repeats(case: &Arc<Case>, references: &[Recording], subjects: &[Recording
             outcomes.push(reference);
         }
     }
-    let unlike = |subject: &&Recording| !outcomes.iter().any(|reference| is_equal(reference, subject));
-    Repeats { plays: subjects.len(), differs: subjects.iter().filter(unlike).count(), outcomes: outcomes.len() }
+    let mut repeats = Repeats { plays: 0, differs: 0, outcomes: outcomes.len() };
+    for subject in subjects {
+        let mut is_cut = false;
+        let is_same = outcomes.iter().any(|reference| match compare(case, Some(reference), subject) {
+            SideComparison::Equal => true,
+            SideComparison::CutShort => {
+                is_cut = true;
+                false
+            }
+            SideComparison::Differs(_) | SideComparison::Unknown(_) => false,
+        });
+        if is_same || !is_cut {
+            repeats.plays += 1;
+            repeats.differs += usize::from(!is_same);
+        }
+    }
+    repeats
 }
 
-/// A fault at a write that the subject does not make: a controller may use a different number of
-/// writes.
+/// A fault at a write that the subject does not make.
 fn is_other_count(finding: &VerdictFinding) -> bool {
     matches!(&finding.kind, FindingKind::Trouble(trouble) if trouble.why.contains("the subject never made write"))
 }
@@ -222,9 +243,24 @@ fn object(name: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use lockstep_recording::testing::{RecordingBuilder, scaled_to};
     use lockstep_timeline::Timeline;
+    use lockstep_verdict::testing::case_of;
 
     use super::*;
+
+    #[test]
+    fn run_that_never_makes_the_write_of_a_fault_is_no_repeat() {
+        let short = RecordingBuilder::rolled_out(10)
+            .user_step(1, "scale 12")
+            .never_came("the namespace settled, and the subject never made write 9 of replicasets")
+            .aborted();
+        let case = case_of(&short);
+        let (references, differing) = ([scaled_to(11), scaled_to(11)], scaled_to(13));
+        let found = repeats(&case, &references, &[differing.clone(), short, differing]);
+        assert_eq!(found, Repeats { plays: 2, differs: 2, outcomes: 1 });
+        assert!(repeats(&case, &references, &[scaled_to(13), scaled_to(11)]).is_chance());
+    }
 
     #[test]
     fn numbers_do_not_distinguish_causes() {

@@ -174,7 +174,7 @@ impl Fuzzer {
     pub fn examine(&mut self, run: PlayedProgram, answer: SideComparison) -> Option<SearchFinding> {
         match answer {
             SideComparison::Unknown(why) => *self.unknown.entry(why).or_default() += 1,
-            SideComparison::Equal => {}
+            SideComparison::Equal | SideComparison::CutShort => {}
             SideComparison::Differs(differing) => {
                 let cause = cause(&differing, &run.program);
                 let cause = match self.smaller.get(&cause) {

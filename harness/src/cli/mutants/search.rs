@@ -94,7 +94,7 @@ async fn play_batch(
     let differs = |at: usize, subject: &Option<Recording>| match (&reference[at], subject) {
         (Some(other), Some(subject)) => match compare(&cases[at], Some(other), subject) {
             SideComparison::Differs(differing) => Some(*differing),
-            SideComparison::Equal | SideComparison::Unknown(_) => None,
+            SideComparison::Equal | SideComparison::CutShort | SideComparison::Unknown(_) => None,
         },
         _ => None,
     };

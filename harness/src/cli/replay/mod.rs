@@ -247,7 +247,7 @@ impl Minimizer<'_> {
         let [expected, actual] = recordings.as_slice() else { return Ok(None) };
         Ok(match compare(case, Some(expected), actual) {
             SideComparison::Differs(differing) => Some(differing.cause),
-            SideComparison::Equal | SideComparison::Unknown(_) => None,
+            SideComparison::Equal | SideComparison::CutShort | SideComparison::Unknown(_) => None,
         })
     }
 }
