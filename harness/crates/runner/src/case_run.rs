@@ -126,8 +126,13 @@ impl Session {
         }
         let events_complete = completed && run.await_events(number).await;
         run.collect_entries();
-        for what in self.unsupported_requests().await {
-            run.record_trouble(Blame::Environment, what);
+        match self.unsupported_requests().await {
+            // Before the first step, as it is not known at which step the subject sent them.
+            Ok(requests) => {
+                let trouble = |why| RecordingEntry::Trouble(Trouble::new(Blame::Environment, why));
+                run.entries.splice(..0, requests.into_iter().map(trouble));
+            }
+            Err(error) => run.record_trouble(Blame::Environment, error.to_string()),
         }
         kubelet.shutdown().await;
         // A simulated cluster belongs to the case and is dropped as a whole.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lockstep_case::model::{Case, CompanionController, PodKind};
 use lockstep_case::{RestartOptions, RestartProfile};
-use lockstep_cluster::{FileLock, SiteName, installation};
+use lockstep_cluster::{ClusterError, FileLock, SiteName, installation};
 use lockstep_intercept::Interceptor;
 use lockstep_recording::controllers::Controller;
 use lockstep_recording::secret::Redaction;
@@ -388,12 +388,10 @@ impl Session {
     }
 
     /// Why results on this cluster cannot be trusted: the unsupported requests of a simulated
-    /// server, or the reason why it does not answer.
-    pub(super) async fn unsupported_requests(&self) -> Vec<String> {
-        match self.environment.cluster.unsupported_requests().await {
-            Ok(requests) => requests.into_iter().skip(self.unsupported_before).collect(),
-            Err(error) => vec![error.to_string()],
-        }
+    /// server.
+    pub(super) async fn unsupported_requests(&self) -> Result<Vec<String>, ClusterError> {
+        let requests = self.environment.cluster.unsupported_requests().await?;
+        Ok(requests.into_iter().skip(self.unsupported_before).collect())
     }
 
     pub(super) fn subject(&self) -> MutexGuard<'_, Option<RunningSubject>> {

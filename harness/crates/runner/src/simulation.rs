@@ -114,7 +114,8 @@ pub fn simulate_with_output(
     }
     if let Some(mut why) = parted {
         why += &count_variants(simulation.plays, logs.into_values().collect());
-        recording.entries.push(RecordingEntry::Trouble(Trouble::new(Blame::Environment, why)));
+        // Before the first step: which of the plays is the right one is not known for any step.
+        recording.entries.insert(0, RecordingEntry::Trouble(Trouble::new(Blame::Environment, why)));
     }
     Ok((recording, output))
 }
