@@ -287,11 +287,14 @@ impl<'a> SessionLease<'a> {
         current(&self.sessions.sessions[self.index])
     }
 
-    /// The session, after its cluster and subject were restarted if necessary.
+    /// The session, after its cluster and subject were restarted if necessary. While other cases
+    /// run in it, nothing is restarted: a case that finds an ended subject is played again alone.
     async fn ready(&self) -> Result<Arc<Session>, EnvironmentError> {
         let mut session = self.session();
-        if let Some(renewal) = self.sessions.renewal.as_ref().filter(|_| self.is_alone() && !session.is_cluster_alive())
-        {
+        if !self.is_alone() {
+            return Ok(session);
+        }
+        if let Some(renewal) = self.sessions.renewal.as_ref().filter(|_| !session.is_cluster_alive()) {
             tracing::warn!("the cluster has ended; the next case is played on a new one");
             session = Arc::new(renewal().await?);
             let slot = &self.sessions.sessions[self.index];

@@ -146,30 +146,34 @@ impl Session {
         let beside = options.beside.as_ref().map(|spec| BesideController::new(environment, spec, options.budget));
         let beside = beside.transpose()?;
         let probes = Probes::prove(environment, options, beside.as_ref().map(BesideController::log)).await?;
-        if let Some(beside) = &beside
-            && let Err(error) = beside.start(environment).await
-        {
-            probes.remove(&environment.client).await;
-            return Err(error);
-        }
-        let interceptor = interceptor(environment, &subjects).await?;
-        options.sent.iter().for_each(|sent| interceptor.record_requests(sent));
-        let probe = probes.first();
-        let redaction = Redaction::default();
-        let starting = SubjectStart { environment, spec, interceptor: &interceptor, probe, options, redaction };
-        let (subject, taken_up) = match starting.start_first().await {
+        let started = async {
+            if let Some(beside) = &beside {
+                beside.start(environment).await?;
+            }
+            let interceptor = interceptor(environment, &subjects).await?;
+            options.sent.iter().for_each(|sent| interceptor.record_requests(sent));
+            let probe = probes.first();
+            let redaction = Redaction::default();
+            let starting = SubjectStart { environment, spec, interceptor: &interceptor, probe, options, redaction };
+            let (subject, taken_up) = starting.start_first().await?;
+            if options.bypass_interceptor {
+                tracing::debug!("the subject bypasses its interceptor, as the options say");
+            } else if taken_up && interceptor.log().counts().is_empty() {
+                subject.stop().await;
+                return Err(SubjectError::BypassInterceptor(spec.to_string()).into());
+            }
+            Ok::<_, EnvironmentError>((interceptor, subject, taken_up))
+        };
+        let (interceptor, subject, taken_up) = match started.await {
             Ok(started) => started,
             Err(error) => {
+                if let Some(beside) = &beside {
+                    beside.stop().await;
+                }
                 probes.remove(&environment.client).await;
                 return Err(error);
             }
         };
-        if options.bypass_interceptor {
-            tracing::debug!("the subject bypasses its interceptor, as the options say");
-        } else if taken_up && interceptor.log().counts().is_empty() {
-            subject.stop().await;
-            return Err(SubjectError::BypassInterceptor(spec.to_string()).into());
-        }
         let unserved = (!taken_up)
             .then(|| describe_unserved_probe(environment, interceptor.log(), probes.first(), options.budget));
         let parts = SessionParts {
@@ -252,9 +256,10 @@ impl Session {
         self.beside.as_ref().and_then(BesideController::identity)
     }
 
-    /// Whether both the cluster and the subject still run.
+    /// Whether the cluster, the subject and the controller beside it still run.
     pub(super) fn is_intact(&self) -> bool {
-        self.is_cluster_alive() && self.exited().is_none()
+        let beside_ended = self.beside.as_ref().and_then(BesideController::ended);
+        self.is_cluster_alive() && self.exited().is_none() && beside_ended.is_none()
     }
 
     /// Whether its cluster still runs.

@@ -134,7 +134,10 @@ impl Session {
     /// How the subject exited between cases or after the last one, which no case shows.
     pub fn exits_between_cases(&self) -> Vec<String> {
         let mut exits = self.exits();
-        if let Some(ended) = self.exited() {
+        // A subject may end because its server has ended.
+        if self.environment.ended().is_none()
+            && let Some(ended) = self.exited()
+        {
             exits.record(&ended.why);
         }
         exits.descriptions.clone()
