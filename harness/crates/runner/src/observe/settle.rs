@@ -65,6 +65,10 @@ pub(crate) struct SettleContext<'a> {
     pub budget: Duration,
 }
 
+/// The least time for a flip of the probe, however little of the budget is left: the environment
+/// has as long to show that it is alive, and the subject is blamed if only the environment does.
+const LEAST_FLIP: Duration = Duration::from_secs(5);
+
 /// How much of the subject's part can be expected to settle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SubjectActivity {
@@ -133,7 +137,7 @@ pub(crate) async fn settle(
         let before = quiet();
         let reach = match context.subject {
             SubjectActivity::Full | SubjectActivity::Stale => {
-                probe.flip(left(), &|| (context.exited)().is_some()).await
+                probe.flip(left().max(LEAST_FLIP), &|| (context.exited)().is_some()).await
             }
             SubjectActivity::Stopped if probe.reach_of_environment(left()).await == Reach::Environment => {
                 Reach::Subject

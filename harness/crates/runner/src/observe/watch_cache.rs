@@ -187,26 +187,26 @@ impl WatchCache {
         let mut inner = self.lock();
         let journal = inner.namespaces.get_mut(namespace).and_then(|space| space.journal.as_mut());
         let mut versions = journal.map(std::mem::take).unwrap_or_default();
+        versions.sort_by_key(|version| version.rv);
         for version in &mut versions {
-            let own_deletion = || {
-                let object = (version.kind.clone(), namespace.to_owned(), version.name.clone());
-                inner.own_deletions.get(&object)
-            };
+            let object = || (version.kind.clone(), namespace.to_owned(), version.name.clone());
             let is_own_deletion = match version.change {
-                ChangeType::Deleted => own_deletion().is_some(),
-                _ => deleting(&version.object) && own_deletion() == Some(&true),
+                // The next object of this name is another one.
+                ChangeType::Deleted => inner.own_deletions.remove(&object()).is_some(),
+                _ => deleting(&version.object) && inner.own_deletions.get(&object()) == Some(&true),
             };
-            if is_own_deletion || inner.own_writes.contains(&version.rv) {
+            if is_own_deletion || inner.own_writes.remove(&version.rv) {
                 version.by = WriterRole::Driver;
             }
         }
-        versions.sort_by_key(|version| version.rv);
         versions
     }
 
     /// Drop the namespace, its journal and its objects.
     pub(crate) fn close_journal(&self, namespace: &str) {
-        self.lock().namespaces.remove(namespace);
+        let mut inner = self.lock();
+        inner.namespaces.remove(namespace);
+        inner.own_deletions.retain(|(_, of, _), _| of != namespace);
     }
 
     /// Why events may have been lost, if so.
@@ -338,6 +338,20 @@ mod tests {
         assert_eq!(writers(|_| {}), [other, other, other]);
         assert_eq!(writers(|cache| cache.record_own_deletion(WatchedKind::Pod, "ns", "a")), [other, other, driver]);
         assert_eq!(writers(|cache| cache.record_own_removal(WatchedKind::Pod, "ns", "a")), [other, driver, driver]);
+    }
+
+    #[test]
+    fn next_object_of_a_deleted_name_is_not_the_drivers() {
+        let cache = WatchCache::default();
+        cache.open_journal("ns");
+        cache.record_own_deletion(WatchedKind::Pod, "ns", "a");
+        for rv in [7, 9] {
+            cache.deliver(WatchedKind::Pod, ChangeType::Added, pod("a", rv));
+            cache.deliver(WatchedKind::Pod, ChangeType::Deleted, pod("a", rv + 1));
+        }
+        let (other, driver) = (WriterRole::Other, WriterRole::Driver);
+        let writers: Vec<_> = cache.drain_journal("ns").iter().map(|version| version.by).collect();
+        assert_eq!(writers, [other, driver, other, other]);
     }
 
     #[test]
