@@ -520,16 +520,34 @@ const IGNORED_FIELDS: [&str; 4] = ["description:", "tags:", "rules:", "expectati
 /// The lines that determine what the case does.
 fn meaningful_lines(source: &str) -> impl Iterator<Item = &str> {
     let mut left_out = false;
+    // The indentation of the line that begins a text of several lines, in which `#` is no comment.
+    let mut block: Option<usize> = None;
     source.lines().map(str::trim_end).filter(move |line| {
         let content = line.trim_start();
-        if content.is_empty() || content.starts_with('#') {
+        let indentation = line.len() - content.len();
+        if !content.is_empty() && block.is_some_and(|begin| indentation <= begin) {
+            block = None;
+        }
+        if block.is_none() && (content.is_empty() || content.starts_with('#')) {
             return false;
         }
+        if block.is_none() && begins_block(content) {
+            let key = content.trim_start_matches("- ");
+            block = Some(if key.contains(':') { line.len() - key.len() } else { indentation });
+        }
         // A field continues as long as its lines are indented.
-        left_out =
-            IGNORED_FIELDS.iter().any(|field| line.starts_with(field)) || (left_out && content.len() < line.len());
+        left_out = IGNORED_FIELDS.iter().any(|field| line.starts_with(field))
+            || (left_out && (indentation > 0 || content.is_empty()));
         !left_out
     })
+}
+
+/// Whether a line ends with the mark of a block scalar: `|` or `>`, with an indentation or a
+/// chomping indicator.
+fn begins_block(content: &str) -> bool {
+    let mark = content.rsplit(' ').next().unwrap_or_default();
+    mark.starts_with(['|', '>'])
+        && mark[1..].chars().all(|letter| letter.is_ascii_digit() || matches!(letter, '+' | '-'))
 }
 
 #[cfg(test)]
@@ -539,6 +557,14 @@ mod tests {
     use super::{digest_in_comment, digest_of_case};
 
     const CASE: &str = "description: x\ngiven:\n  - deployment: web\nsteps:\n  - scale: 12\n";
+
+    #[rstest]
+    #[case::mark_of_a_comment("- configMap: {name: a}\n  text: |\n    # {}\n    b\n", false)]
+    #[case::comment_after_it("- text: >\n    a\n  # {}\n  name: b\n", true)]
+    fn text_of_several_lines_has_no_comments(#[case] step: &str, #[case] is_same: bool) {
+        let digest = |inserted: &str| digest_of_case(&format!("steps:\n{}", step.replace("{}", inserted)));
+        assert_eq!(digest("1") == digest("2"), is_same);
+    }
 
     #[rstest]
     #[case::comments("# a\ndescription: x\ngiven:\n  # b\n  - deployment: web\nsteps:\n  - scale: 12\n", true)]
@@ -554,6 +580,10 @@ mod tests {
     #[case::a_step("description: x\ngiven:\n  - deployment: web\nsteps:\n  - scale: 13\n", false)]
     #[case::given("description: x\ngiven:\n  - deployment: api\nsteps:\n  - scale: 12\n", false)]
     #[case::indentation("description: x\ngiven:\n - deployment: web\nsteps:\n  - scale: 12\n", false)]
+    #[case::comment_between_steps(
+        "description: x\ngiven:\n  - deployment: web\n# |\nsteps:\n# b\n  - scale: 12\n",
+        true
+    )]
     fn digest_depends_on_meaning_only(#[case] source: &str, #[case] is_same: bool) {
         assert_eq!(digest_of_case(source) == digest_of_case(CASE), is_same);
     }
