@@ -294,6 +294,14 @@ impl RecordingBuilder {
         self
     }
 
+    /// Makes the last request one of a subresource.
+    pub fn of_subresource(mut self, name: &str) -> Self {
+        if let Some(RecordingEntry::Request(request)) = self.recording.entries.last_mut() {
+            name.clone_into(&mut request.subresource);
+        }
+        self
+    }
+
     /// Adds what the last request has sent as a patch.
     pub fn with_patch(mut self, text: &str) -> Self {
         if let Some(RecordingEntry::Request(request)) = self.recording.entries.last_mut() {

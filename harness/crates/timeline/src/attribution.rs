@@ -212,11 +212,12 @@ fn deciding_controller(version: &ObjectVersion, frame: &Frame<'_, '_>) -> Option
 }
 
 fn writing_controller(request: &SubjectRequest) -> Option<Controller> {
-    let resource = request.resource.as_str();
-    match resource {
-        _ if !(is_write(request) || is_unanswered(request)) || !request.subresource.is_empty() => None,
-        "replicasets" => Some(Controller::Deployment),
-        "pods" => Some(Controller::ReplicaSet),
+    if !(is_write(request) || is_unanswered(request)) {
+        return None;
+    }
+    match (request.resource.as_str(), request.subresource.as_str()) {
+        ("replicasets", "" | "scale") => Some(Controller::Deployment),
+        ("pods", "" | "eviction") => Some(Controller::ReplicaSet),
         _ => None,
     }
 }

@@ -365,6 +365,10 @@ const ELSES: &str = "inconclusive step 1 decisions were made here, but not by th
 #[case::the_subject_was_at_work_before(
     untouched().subject_write(&set("2", 0)).user_step(1, "x").foreign_write(&scaled(&set("1", 10), 12)), ELSES)]
 #[case::the_subject_did_it(untouched().user_step(1, "x").foreign_write(&set("2", 0)).request("create", "replicasets", 201), "conformant")]
+#[case::the_subject_resized_by_scale(
+    untouched().user_step(1, "x").foreign_write(&scaled(&set("1", 10), 12)).request("patch", "replicasets", 200).of_subresource("scale"),
+    "conformant"
+)]
 #[case::the_garbage_collector_did_it(
     untouched().subject_write(&with_patch(&web(), &revision(2))).user_step(1, "delete").delete(&web(), WriterRole::Driver)
         .foreign_delete(&set("1", 10)), "conformant")]
