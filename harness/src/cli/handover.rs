@@ -203,6 +203,8 @@ struct RunsAlone {
     points: Vec<Point>,
     /// The version of upstream that the subject is, or is like.
     minor: Option<Minor>,
+    /// Held while one of the runs is played, so that each has its own seed.
+    turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// A case, and how it ends with each of the two subjects alone.
@@ -316,7 +318,10 @@ impl HandoverSweep<'_> {
     /// latency.
     async fn play_alone_until(&self, of: &HandoverCase, count: usize) -> Result<(), CliError> {
         let play = async |which: usize| {
+            let turn = Arc::clone(&lock(&of.alone[which]).turn);
             loop {
+                // Several points of a case may ask for more runs at the same time.
+                let _turn = turn.lock().await;
                 let before = lock(&of.alone[which]).runs.len();
                 if before >= count {
                     return Ok(());
