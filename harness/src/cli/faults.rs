@@ -279,7 +279,9 @@ pub(super) fn inject(case: &Case, point: &Point) -> Result<Result<Arc<Case>, Fau
         let why = "the step's line leaves no place for a fault; write the operation on the line of its dash";
         return Ok(Err(FaultOutcome::Unknown(why.to_owned())));
     };
-    Ok(Ok(Arc::new(case::parse(&case.path, &case.name, &text).map_err(CliError::Case)?)))
+    let injected = case::parse(&case.path, &case.name, &text).map_err(CliError::Case)?;
+    // The user knows the lines of the rules as they are written.
+    Ok(Ok(Arc::new(Case { rules: case.rules.clone(), ..injected })))
 }
 
 /// The kinds of faults that the user selected.

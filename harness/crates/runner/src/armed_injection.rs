@@ -19,7 +19,7 @@ pub(super) enum ArmedInjection<'a> {
     /// A fault at a write.
     Write { armed: Armed, fault: &'a Fault },
     /// A fault in a watch, for as long as the step takes.
-    Watch { _armed: ArmedWatch },
+    Watch { armed: ArmedWatch, fault: &'a Fault },
     /// One or two late streams. How many other messages overtake each is known when the step is
     /// over.
     Late { _armed: Vec<ArmedFault>, fault: &'a Fault },
@@ -123,7 +123,7 @@ pub(super) fn arm<'a>(
                 FaultAction::Old(events) => WatchAction::Old(events),
                 _ => WatchAction::Expire,
             };
-            ArmedInjection::Watch { _armed: watch(resource, *event, act)? }
+            ArmedInjection::Watch { armed: watch(resource, *event, act)?, fault }
         }
         FaultPoint::Write { nth, resource, subresource, after } => {
             let side = if *after { InterceptPoint::After } else { InterceptPoint::Before };

@@ -70,6 +70,13 @@ impl<'a> CaseRun<'a> {
                 let why = format!("the namespace settled, and the subject never made {}", fault.point.describe());
                 ImpossibleStep { why, never_came: true }
             }
+            // A subject need not watch a kind, nor all objects of it.
+            Some(ArmedInjection::Watch { armed, fault })
+                if !matches!(fault.action, FaultAction::Lag(_)) && !armed.has_matched() =>
+            {
+                let why = format!("the namespace settled, and there never was {}", fault.point.describe());
+                return self.abort(Blame::Environment, why);
+            }
             Some(ArmedInjection::Held { .. } | ArmedInjection::Watch { .. }) | None => return Ok(()),
         };
         self.collect_entries();

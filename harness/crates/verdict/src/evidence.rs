@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use lockstep_recording::{Blame, Recording, RecordingEntry, StepMark, SubjectRequest, Trouble};
+use lockstep_recording::{Blame, ImpossibleStep, Recording, RecordingEntry, StepMark, SubjectRequest, Trouble};
 use lockstep_timeline::StepId;
 
 /// Why a step is not evidence if objects changed that only the subject may change, and the subject
@@ -62,7 +62,7 @@ impl RunEvidence {
     pub(super) fn of(
         recording: &Recording,
         unearned: &[StepId],
-        possible: impl Fn(StepId) -> Result<(), &'static str>,
+        possible: impl Fn(StepId, &ImpossibleStep) -> Result<(), &'static str>,
         settles: impl Fn(StepId) -> bool,
     ) -> Self {
         let mut evidence = Self::default();
@@ -93,7 +93,7 @@ impl RunEvidence {
                 }
                 RecordingEntry::Impossible(impossible) => {
                     now.is_open = false;
-                    evidence.impossible(&now, &impossible.why, possible(now.step));
+                    evidence.impossible(&now, &impossible.why, possible(now.step, impossible));
                 }
                 RecordingEntry::Request(request) => now.record_write(request),
                 RecordingEntry::Header(_)

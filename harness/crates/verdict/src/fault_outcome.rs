@@ -238,6 +238,9 @@ fn find_failures(
             FindingKind::Breach(breach) => failures.push(format!("{place}: invariant broken: {breach}")),
             FindingKind::Unexpected(why) if unmet.contains(why) => {}
             FindingKind::Unexpected(why) => failures.push(format!("{place}: {why}")),
+            FindingKind::Rule(broken) if broken.is_unevaluable => {
+                return Err(FaultOutcome::Unknown(format!("{place}: {broken}")));
+            }
             // A fault takes time: a rule about when something happens applies to a run without one.
             FindingKind::Rule(broken) if restarts && broken.rule.depends_on_step() => {}
             FindingKind::Rule(broken) if unmet.contains(&broken.rule.text) => {}
@@ -370,6 +373,12 @@ mod tests {
         assert_eq!(withstood_of(&reference(), &after_its_own), FaultOutcome::NotReached);
         let broke = builder().driver_write(&web(5)).injection("x").unsettled(Blame::Environment, "dead").aborted();
         assert!(matches!(withstood_of(&reference(), &broke), FaultOutcome::Unknown(why) if why.contains("dead")));
+        let bad_rule = |recording| of_case("rules: {always: [\"replicaSets[5].spec.replicas > 3\"]}\n", recording);
+        let unevaluable = withstood_of(&bad_rule(reference()), &bad_rule(reference()));
+        assert!(
+            matches!(&unevaluable, FaultOutcome::Unknown(why) if why.contains("cannot be evaluated")),
+            "{unevaluable:?}"
+        );
     }
 
     /// A run of the case with rs1 of this hash, which ends at this size and has made so many pods.

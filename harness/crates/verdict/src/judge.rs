@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use lockstep_case::Case;
 use lockstep_case::rules::{Expectation, RuleEvaluator};
-use lockstep_recording::{Blame, Header, Identity, Recording, SubjectKind, Trouble};
+use lockstep_recording::{Blame, Header, Identity, ImpossibleStep, Recording, SubjectKind, Trouble};
 use lockstep_support::outcome::Verdict;
 use lockstep_timeline::versions::{Minor, as_reported_by, is_overlay, wording_of};
 use lockstep_timeline::{
@@ -125,7 +125,7 @@ impl RunBaseline {
 
     fn as_recorded(analysis: &RecordingAnalysis<'_>) -> Self {
         let RecordingAnalysis { recording, timeline, unattributed, .. } = analysis;
-        let evidence = RunEvidence::of(recording, unattributed, |_| Err(UNPROVED), |_| false);
+        let evidence = RunEvidence::of(recording, unattributed, |_, _| Err(UNPROVED), |_| false);
         let subject = recording.header.subject.clone();
         Self { subject, timeline: timeline.clone(), evidence, overrun: None }
     }
@@ -182,9 +182,12 @@ fn distance(judgement: &Judgement) -> (u8, Reverse<(TimelineLocation, usize)>) {
 /// Judges by one golden timeline.
 fn judge_against_golden(case: &Arc<Case>, account: &RecordingAnalysis<'_>, golden: Option<&Timeline>) -> Judgement {
     let by_rules = case.expectation == Expectation::Rules;
-    // A golden timeline comes from completed runs; in a case without upstream, the rules imply that
-    // the steps are possible.
-    let possible = |step| account.possible(step, golden.map_or(by_rules, |golden| golden.step(step).is_some()));
+    // A golden timeline comes from completed runs. In a case without upstream, the rules imply that
+    // the steps are possible, but not how many writes the subject needs.
+    let possible = |step, impossible: &ImpossibleStep| {
+        let by_rules = by_rules && !impossible.never_came;
+        account.possible(step, golden.map_or(by_rules, |golden| golden.step(step).is_some()))
+    };
     let settles = |step| golden.is_some_and(|golden| golden.step(step).is_some_and(|step| !step.checkpoint.is_empty()));
     let evidence = RunEvidence::of(account.recording, &account.unattributed, possible, settles);
     let mut findings = troubles(&evidence);
@@ -285,7 +288,7 @@ fn judge_against_run(case: &Arc<Case>, account: &RecordingAnalysis<'_>, baseline
     let evidence = RunEvidence::of(
         account.recording,
         &account.unattributed,
-        |step| account.possible(step, others.got_through(step)),
+        |step, _| account.possible(step, others.got_through(step)),
         |step| others.got_through(step),
     );
     let mut findings = troubles(&evidence);

@@ -412,6 +412,9 @@ fn rules_can_be_the_only_expectation() {
     assert_eq!(judged(builder(&[11]).settled()).outcome(), RunOutcome::Conformant);
     let stuck = judge(&of_case(rules, builder(&[11]).impossible("there is no pod").aborted()), None);
     assert_eq!(stuck.outcome(), RunOutcome::NonConformant);
+    // The rules do not say how many writes it takes.
+    let unwritten = judge(&of_case(rules, builder(&[11]).never_came("it never made write 9").aborted()), None);
+    assert_eq!(unwritten.outcome(), RunOutcome::Inconclusive);
     let broke = judge(&of_case(rules, builder(&[11]).unsettled(Blame::Environment, "x").aborted()), None);
     assert_eq!(broke.outcome(), RunOutcome::Inconclusive);
 }

@@ -347,6 +347,14 @@ impl Drop for LateRequest {
     }
 }
 
+impl ArmedWatch {
+    /// Whether its event has come.
+    pub fn has_matched(&self) -> bool {
+        let state = self.control.state();
+        state.watches.get(&self.id).is_some_and(|slot| slot.event_count >= slot.command.nth)
+    }
+}
+
 impl Drop for ArmedWatch {
     fn drop(&mut self) {
         self.control.disarm(self.id);

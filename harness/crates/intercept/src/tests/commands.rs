@@ -275,10 +275,11 @@ async fn list_is_answered_at_the_old_version(#[values(Form::Json, Form::Protobuf
     let armed = control.arm_watch(watching(3, WatchAction::Old(2))).unwrap();
     for version in [12, 15, 20] {
         let metadata = json!({"namespace": "ns", "resourceVersion": version.to_string()});
-        assert_eq!(control.list_version("replicasets"), None);
+        assert_eq!((control.list_version("replicasets"), armed.has_matched()), (None, false));
         events.send(form.event("MODIFIED", &metadata)).await.unwrap();
         frame(&mut body).await.unwrap();
     }
+    assert!(armed.has_matched());
     assert_eq!((control.list_version("replicasets"), control.list_version("pods")), (Some(14), None));
     // A watch with initial events cannot begin in the past: its client lists instead.
     let with_initial_events = "/apis/apps/v1/replicasets?watch=true&sendInitialEvents=true";
