@@ -12,15 +12,12 @@ use lockstep_recording::{FileName, Recording, RecordingEntry, secret};
 use lockstep_report::campaign::{self, Item, digest_of};
 use lockstep_runner::Executor;
 use lockstep_runner::run::{PlayPlan, Setup};
-use lockstep_search::explore::{
-    Delay, OrderResult, OrderSearch, OutcomeClass, Outcomes, Stop, StopCause, states, text,
-};
+use lockstep_search::explore::{Delay, OrderResult, OrderSearch, OutcomeClass, Outcomes, StopCause, states, text};
 use lockstep_subject::SubjectSpec;
-use lockstep_support::clock;
+use lockstep_support::clock::{self, Instant};
 use lockstep_support::outcome::RunOutcome;
 use lockstep_support::pluralize;
 use lockstep_support::sanitize::quote;
-use lockstep_timeline::Timeline;
 use lockstep_verdict::Verdict;
 
 use super::golden::load_golden;
@@ -84,20 +81,25 @@ pub(super) async fn execute(arguments: Arguments, typed: &CommandLine) -> Result
     let results = arguments.sharding.results(typed, items, |item| shard.has(item.number));
     let mut outcomes = Vec::new();
     for (item, case) in cases.iter().enumerate().filter(|(item, _)| shard.has(*item)) {
-        let explored =
-            setup.for_each_subject_keeping_programs(&case.controllers, &specs, BATCH, async |spec, player| {
-                explore_case(&arguments, &setup, player, (spec, case)).await
-            });
-        let explored = explored.await?;
+        let mut explored: Vec<Exploration> = specs.iter().map(|_| Exploration::default()).collect();
+        let mut each = explored.iter_mut();
+        let ended = setup.for_each_subject_keeping_programs(&case.controllers, &specs, BATCH, async |_, player| {
+            let one = each.next().expect("one for each subject");
+            explore_case(&arguments, &setup, player, case, one).await
+        });
+        match ended.await {
+            Ok(_) | Err(CliError::Interrupted(_)) => {}
+            Err(error) => return Err(error),
+        }
+        explored.retain(|one| one.plays > 0);
         let mut lines = Vec::new();
-        for (spec, (outcomes, one)) in specs.iter().zip(&explored) {
-            lines.extend(one.lines(spec, case, outcomes));
-            lines.extend(list_outcomes(&arguments, typed, (spec, case), outcomes)?);
+        for (spec, one) in specs.iter().zip(&explored) {
+            lines.extend(one.lines(spec, case));
+            lines.extend(list_outcomes(&arguments, typed, (spec, case), &one.outcomes)?);
         }
         let (mut verdict, mut unmatched) = (Verdict::Inconclusive, Vec::new());
-        if let [(subject, one), rest @ ..] = explored.as_slice() {
-            let reference = rest.first().map(|(outcomes, all)| (outcomes, all.is_cut));
-            (verdict, unmatched) = judge_outcomes(&specs, (subject, one.is_cut), reference);
+        if let [subject, rest @ ..] = explored.as_slice() {
+            (verdict, unmatched) = judge_outcomes(&specs, subject, rest.first());
         }
         lines.extend(unmatched);
         lines.iter().for_each(|line| say!("{line}"));
@@ -107,6 +109,9 @@ pub(super) async fn execute(arguments: Arguments, typed: &CommandLine) -> Result
             results.add(serde_json::to_string(&explored).expect("texts and numbers can be written as JSON"));
         }
         outcomes.push(outcome);
+        if Interrupt::for_process().cause().is_some() {
+            break;
+        }
     }
     setup.close_programs().await;
     if let (Some(results), None) = (results, Interrupt::for_process().cause()) {
@@ -120,19 +125,37 @@ fn joined(specs: &[SubjectSpec]) -> String {
     specs.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ")
 }
 
-/// The statistics of one exploration.
+/// What one exploration has found so far.
+#[derive(Debug)]
 struct Exploration {
+    outcomes: Outcomes,
     /// The number of plays.
     plays: usize,
     /// The number of distinct orders.
     orders: usize,
-    /// The number of distinct states of the server.
-    states: usize,
+    /// The states of the server, as fingerprints.
+    states: BTreeSet<u64>,
     /// The number of those states in which a step settled.
     settled: usize,
-    /// Whether orders were skipped.
+    /// Whether orders are left.
     is_cut: bool,
+    since: Instant,
     seconds: f64,
+}
+
+impl Default for Exploration {
+    fn default() -> Self {
+        Self {
+            outcomes: Outcomes::default(),
+            plays: 0,
+            orders: 0,
+            states: BTreeSet::new(),
+            settled: 0,
+            is_cut: true,
+            since: clock::instant(),
+            seconds: 0.0,
+        }
+    }
 }
 
 /// Play all orders of a case with one subject.
@@ -140,45 +163,46 @@ async fn explore_case(
     arguments: &Arguments,
     setup: &Setup,
     player: &Executor,
-    (spec, case): (&SubjectSpec, &Arc<Case>),
-) -> Result<(Outcomes, Exploration), CliError> {
-    let since = clock::instant();
+    case: &Arc<Case>,
+    one: &mut Exploration,
+) -> Result<(), CliError> {
+    one.since = clock::instant();
     Progress::for_process().expect("play", None);
-    let (mut outcomes, mut all) = (Outcomes::default(), BTreeSet::new());
     let first = play_cases(setup, player, &[Arc::clone(case)]).await?;
     let Some(first) = first.into_iter().next().flatten() else {
-        return Err(CliError::Usage(format!("{spec} did not play {}", case.path)));
+        return Err(CliError::Usage(format!("{} was not played", case.path)));
     };
-    outcomes.add(Timeline::from_recording(&first), &[], Stop::of(case, &first));
+    one.outcomes.add(case, &first, &[]);
     let undelayed = states(&first);
     let mut orders = OrderSearch::of(case, &first.header.under_test, arguments.late, &undelayed.settled);
-    all.extend(undelayed.all);
-    let mut plays = 1;
-    while plays < arguments.max_orders && Interrupt::for_process().cause().is_none() {
-        let batch = orders.take(BATCH);
+    one.states.extend(undelayed.all);
+    one.plays = 1;
+    one.count(&orders);
+    while one.plays < arguments.max_orders {
+        let batch = orders.take(BATCH.min(arguments.max_orders - one.plays));
         if batch.is_empty() {
             break;
         }
         let cases = batch.iter().map(|order| with_delays(case, order)).collect::<Result<Vec<_>, _>>()?;
-        plays += batch.len();
-        for ((order, case), recording) in batch.iter().zip(&cases).zip(play_cases(setup, player, &cases).await?) {
+        let recordings = play_cases(setup, player, &cases).await?;
+        one.plays += batch.len();
+        for ((order, case), recording) in batch.iter().zip(&cases).zip(recordings) {
             let Some(recording) = recording else { continue };
             // If no event came that could be delayed, the play ended early.
             let Some(overtaken) = times_overtaken(order, &recording) else { continue };
             let states = states(&recording);
             let settled = order.last().and_then(|last| states.settled.get(last.step).copied());
             if let Some(real) = orders.record(order, OrderResult { overtaken, settled }) {
-                outcomes.add(Timeline::from_recording(&recording), &real, Stop::of(case, &recording));
+                one.outcomes.add(case, &recording, &real);
             }
-            all.extend(states.all);
+            one.states.extend(states.all);
         }
-        let (found, kinds) = (pluralize(orders.count(), "order"), pluralize(outcomes.classes().len(), "outcome"));
-        Progress::for_process().describe(format!("of {} on {spec}: {found}, {kinds};", case.name));
+        one.count(&orders);
+        let (found, kinds) = (pluralize(one.orders, "order"), pluralize(one.outcomes.classes().len(), "outcome"));
+        Progress::for_process().describe(format!("of {}: {found}, {kinds};", case.name));
     }
-    let is_cut = !orders.take(1).is_empty();
-    let (states, settled) = (all.len(), orders.states());
-    let seconds = since.elapsed().as_secs_f64();
-    Ok((outcomes, Exploration { plays, orders: orders.count(), states, settled, is_cut, seconds }))
+    one.is_cut = !orders.take(1).is_empty();
+    Ok(())
 }
 
 /// The case with the delays of an order.
@@ -187,7 +211,9 @@ fn with_delays(case: &Case, order: &[Delay]) -> Result<Arc<Case>, CliError> {
         let why = "a step leaves no place for a fault; write its operation on the line of its dash";
         return Err(CliError::Usage(format!("{}: {why}", case.path)));
     };
-    Ok(Arc::new(case::parse(&case.path, &case.name, &text).map_err(CliError::Case)?))
+    let delayed = case::parse(&case.path, &case.name, &text).map_err(CliError::Case)?;
+    // The user knows the lines of the rules as they are written.
+    Ok(Arc::new(Case { rules: case.rules.clone(), ..delayed }))
 }
 
 async fn play_cases(setup: &Setup, player: &Executor, cases: &[Arc<Case>]) -> Result<Vec<Option<Recording>>, CliError> {
@@ -211,16 +237,20 @@ fn times_overtaken(order: &[Delay], recording: &Recording) -> Option<u32> {
 }
 
 impl Exploration {
-    fn lines(&self, spec: &SubjectSpec, case: &Case, outcomes: &Outcomes) -> Vec<String> {
-        let Self { plays, orders, states, settled, seconds, .. } = self;
-        let kinds = outcomes.classes().len();
+    fn count(&mut self, orders: &OrderSearch) {
+        (self.orders, self.settled) = (orders.count(), orders.states());
+        self.seconds = self.since.elapsed().as_secs_f64();
+    }
+
+    fn lines(&self, spec: &SubjectSpec, case: &Case) -> Vec<String> {
+        let Self { plays, orders, settled, seconds, .. } = self;
         let mut lines = vec![format!(
             "{} on {spec}: {} in {}, {} of the server, {settled} of them settled; {}, {seconds:.1} s",
             case.name,
             pluralize(*orders, "order"),
             pluralize(*plays, "play"),
-            pluralize(*states, "state"),
-            pluralize(kinds, "outcome")
+            pluralize(self.states.len(), "state"),
+            pluralize(self.outcomes.classes().len(), "outcome")
         )];
         if self.is_cut {
             lines.push("  not all of them: --max-orders, or an interruption, ended it".to_owned());
@@ -251,7 +281,7 @@ fn list_outcomes(
             lines.push(format!("     {}: {done} instead of {instead_of}", difference.label));
         }
         lines.extend(kind.stopped.iter().map(|stop| format!("     {}", stop.why)));
-        lines.extend(kind.breaches().iter().map(|breach| format!("     invariant {breach}")));
+        lines.extend(kind.broken.iter().map(|broken| format!("     {broken}")));
         if kind.order.is_empty() {
             continue;
         }
@@ -281,27 +311,26 @@ fn write_case(
     Ok(path)
 }
 
-/// The verdict, and a line for each outcome that the other controller does not have. Each side is
-/// its outcomes, and whether orders of it were skipped. A broken invariant or such an outcome is
-/// the subject's failure, unless the test environment aborted the run or a skipped order of the
-/// other controller may have that outcome.
+/// The verdict, and a line for each outcome that the other controller does not have. Something
+/// broken or such an outcome is the subject's failure, unless the test environment aborted the run
+/// or an order of the other controller that was not played may have that outcome.
 fn judge_outcomes(
     specs: &[SubjectSpec],
-    (subject, is_cut): (&Outcomes, bool),
-    reference: Option<(&Outcomes, bool)>,
+    subject: &Exploration,
+    reference: Option<&Exploration>,
 ) -> (Verdict, Vec<String>) {
     let mut unmatched = Vec::new();
-    let mut worst = if is_cut { Verdict::Inconclusive } else { Verdict::Conformant };
-    for (number, kind) in (1..).zip(subject.classes()) {
+    let mut worst = if subject.is_cut { Verdict::Inconclusive } else { Verdict::Conformant };
+    for (number, kind) in (1..).zip(subject.outcomes.classes()) {
         let cause = kind.stopped.as_ref().map(|stop| stop.cause);
         worst = worst.max(match reference {
             _ if cause == Some(StopCause::Environment) => Verdict::Inconclusive,
-            Some((outcomes, _)) if outcomes.have(kind) => Verdict::Conformant,
-            Some((_, is_cut)) => {
+            Some(other) if other.outcomes.have(kind) => Verdict::Conformant,
+            Some(other) => {
                 unmatched.push(format!("  outcome {number} of {} is none of {}'s", specs[0], specs[1]));
-                if is_cut { Verdict::Inconclusive } else { Verdict::NonConformant }
+                if other.is_cut { Verdict::Inconclusive } else { Verdict::NonConformant }
             }
-            None if cause == Some(StopCause::Subject) || !kind.breaches().is_empty() => Verdict::NonConformant,
+            None if cause == Some(StopCause::Subject) || !kind.broken.is_empty() => Verdict::NonConformant,
             None if cause.is_some() => Verdict::Inconclusive,
             None => Verdict::Conformant,
         });
@@ -312,19 +341,16 @@ fn judge_outcomes(
 #[cfg(test)]
 mod tests {
     use lockstep_recording::Blame;
-    use lockstep_recording::testing::{RecordingBuilder, scaled_to};
+    use lockstep_recording::testing::{RecordingBuilder, of_case, scaled_to};
     use lockstep_verdict::testing::case_of;
     use rstest::rstest;
 
     use super::*;
 
-    fn outcomes(recordings: &[Recording]) -> Outcomes {
-        let mut outcomes = Outcomes::default();
-        for recording in recordings {
-            let stop = Stop::of(&case_of(recording), recording);
-            outcomes.add(Timeline::from_recording(recording), &[], stop);
-        }
-        outcomes
+    fn explored(recording: &Recording, is_cut: bool) -> Exploration {
+        let mut explored = Exploration { is_cut, ..Exploration::default() };
+        explored.outcomes.add(&case_of(recording), recording, &[]);
+        explored
     }
 
     fn stopped(by: impl FnOnce(RecordingBuilder) -> RecordingBuilder) -> Recording {
@@ -344,6 +370,11 @@ mod tests {
         Verdict::Inconclusive
     )]
     #[case::subject(stopped(|run| run.trouble(Blame::Subject, "it ended")), None, Verdict::NonConformant)]
+    #[case::rule(
+        of_case("rules: {always: [\"replicaSets[0].spec.replicas < 12\"]}\n", scaled_to(12)),
+        None,
+        Verdict::NonConformant
+    )]
     #[case::outcome_of_both(scaled_to(12), Some((scaled_to(12), true)), Verdict::Conformant)]
     #[case::outcome_of_one(scaled_to(13), Some((scaled_to(12), false)), Verdict::NonConformant)]
     #[case::orders_of_the_other_are_skipped(scaled_to(13), Some((scaled_to(12), true)), Verdict::Inconclusive)]
@@ -353,8 +384,7 @@ mod tests {
         #[case] expected: Verdict,
     ) {
         let specs = [SubjectSpec::Ours, SubjectSpec::Ours];
-        let reference = reference.map(|(recording, is_cut)| (outcomes(&[recording]), is_cut));
-        let reference = reference.as_ref().map(|(outcomes, is_cut)| (outcomes, *is_cut));
-        assert_eq!(judge_outcomes(&specs, (&outcomes(&[subject]), false), reference).0, expected);
+        let reference = reference.map(|(recording, is_cut)| explored(&recording, is_cut));
+        assert_eq!(judge_outcomes(&specs, &explored(&subject, false), reference.as_ref()).0, expected);
     }
 }

@@ -566,6 +566,24 @@ fn usage_errors_suggest_a_fix() {
 }
 
 #[test]
+fn fault_at_an_event_that_never_comes_proves_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let case = folder.path().join("case.yaml");
+    let play = |event: u32| {
+        let fault = format!("fault: {{watch: replicasets, event: {event}, action: repeat}}");
+        let text = format!(
+            "description: x\nexpectation: rules\nrules: {{always: [\"replicaSets.size() < 2\"]}}\ngiven:\n  - deployment: {{name: web, replicas: 1, image: x}}\nsteps:\n  - scale: 2\n    {fault}\n"
+        );
+        std::fs::write(&case, text).expect("writable");
+        lockstep(&["run", &case.display().to_string()], &[])
+    };
+    assert_eq!(play(1).1, 0);
+    let (stdout, code) = play(99);
+    assert!(stdout.contains("there never was event 99 of replicasets"), "{stdout}");
+    assert_eq!(code, 2);
+}
+
+#[test]
 fn explore_runs_each_order_and_counts_outcomes() {
     let folder = tempfile::tempdir().expect("a folder");
     let case = folder.path().join("case.yaml");
@@ -580,6 +598,9 @@ fn explore_runs_each_order_and_counts_outcomes() {
     let (orders, plays) = (count(" orders in "), count(" plays, "));
     assert!(orders > 5 && plays > orders, "{stdout}");
     assert!(stdout.contains("; 1 outcome,"), "nothing is to be decided twice: {stdout}");
+    let (stdout, code) = lockstep(&["explore", &case.display().to_string(), "--max-orders", "3"], &[]);
+    assert!(stdout.contains(" in 3 plays, ") && stdout.contains("not all of them"), "{stdout}");
+    assert_eq!(code, 2, "an order that was not played proves nothing: {stdout}");
 }
 
 /// Two shards explore one case each; merged, they equal a single run.

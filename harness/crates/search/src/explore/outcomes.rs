@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use lockstep_case::Case;
-use lockstep_recording::{Blame, ChangeType, Recording, RecordingEntry};
+use lockstep_recording::{Blame, ChangeType, Recording, RecordingEntry, Trouble};
 use lockstep_support::fingerprint::fingerprint;
 use lockstep_timeline::Timeline;
 use lockstep_verdict::{Difference, FindingKind, compare, compare_live, judge};
@@ -30,6 +30,8 @@ pub struct OutcomeClass {
     pub orders: usize,
     /// Why the run was aborted, if it was.
     pub stopped: Option<Stop>,
+    /// What it breaks: invariants, rules of the case, and pods that should be alive.
+    pub broken: Vec<String>,
 }
 
 /// Why a run was aborted.
@@ -54,14 +56,8 @@ pub enum StopCause {
 }
 
 impl Stop {
-    /// Why a run of the case was aborted, if it was.
-    #[must_use]
-    pub fn of(case: &Arc<Case>, recording: &Recording) -> Option<Self> {
-        let judgement = judge(case, recording, None);
-        let trouble = judgement.findings.into_iter().find_map(|finding| match finding.kind {
-            FindingKind::Unsettled(trouble) | FindingKind::Trouble(trouble) => Some(trouble),
-            _ => None,
-        })?;
+    /// What aborted a run with this trouble.
+    fn of(trouble: Trouble, recording: &Recording) -> Self {
         let is_impossible = |entry: &RecordingEntry| matches!(entry, RecordingEntry::Impossible(_));
         let is_of_environment = |entry: &RecordingEntry| match entry {
             RecordingEntry::Trouble(trouble) => trouble.blame == Blame::Environment,
@@ -77,18 +73,15 @@ impl Stop {
         } else {
             StopCause::Environment
         };
-        Some(Self { why: trouble.why, cause })
+        Self { why: trouble.why, cause }
     }
 }
 
 impl Outcomes {
-    /// Add a run.
-    pub fn add(&mut self, mut timeline: Timeline, order: &[Delay], stopped: Option<Stop>) {
-        timeline.case = None;
-        timeline.steps.iter_mut().for_each(|step| step.injections.clear());
-        let same =
-            |kind: &&mut OutcomeClass| kind.stopped == stopped && difference(&kind.timeline, &timeline).is_none();
-        match self.classes.iter_mut().find(same) {
+    /// Add a run of the case.
+    pub fn add(&mut self, case: &Arc<Case>, recording: &Recording, order: &[Delay]) {
+        let run = OutcomeClass::of(case, recording, order);
+        match self.classes.iter_mut().find(|kind| kind.equals(&run)) {
             Some(kind) => {
                 kind.orders += 1;
                 let shorter =
@@ -97,7 +90,7 @@ impl Outcomes {
                     kind.order = order.to_vec();
                 }
             }
-            None => self.classes.push(OutcomeClass { timeline, order: order.to_vec(), orders: 1, stopped }),
+            None => self.classes.push(run),
         }
     }
 
@@ -110,13 +103,39 @@ impl Outcomes {
     /// Whether this outcome is among them.
     #[must_use]
     pub fn have(&self, one: &OutcomeClass) -> bool {
-        self.classes
-            .iter()
-            .any(|kind| kind.stopped == one.stopped && difference(&kind.timeline, &one.timeline).is_none())
+        self.classes.iter().any(|kind| kind.equals(one))
     }
 }
 
 impl OutcomeClass {
+    fn of(case: &Arc<Case>, recording: &Recording, order: &[Delay]) -> Self {
+        let mut timeline = Timeline::from_recording(recording);
+        timeline.case = None;
+        timeline.steps.iter_mut().for_each(|step| step.injections.clear());
+        let (mut stopped, mut broken) = (None, Vec::new());
+        for finding in judge(case, recording, None).findings {
+            let place = finding.place;
+            match finding.kind {
+                FindingKind::Unsettled(trouble) | FindingKind::Trouble(trouble) => {
+                    stopped.get_or_insert_with(|| Stop::of(trouble, recording));
+                }
+                FindingKind::Rule(rule) if rule.is_unevaluable => {
+                    stopped.get_or_insert(Stop { why: rule.to_string(), cause: StopCause::Environment });
+                }
+                FindingKind::Rule(rule) => broken.push(rule.to_string()),
+                FindingKind::Unexpected(why) => broken.push(format!("{place}: {why}")),
+                FindingKind::Breach(breach) => broken.push(format!("{place}: invariant {breach}")),
+                _ => {}
+            }
+        }
+        Self { timeline, order: order.to_vec(), orders: 1, stopped, broken }
+    }
+
+    fn equals(&self, other: &Self) -> bool {
+        let breaks_alike = self.broken.is_empty() == other.broken.is_empty();
+        self.stopped == other.stopped && breaks_alike && difference(&self.timeline, &other.timeline).is_none()
+    }
+
     /// The first difference to another outcome.
     #[must_use]
     pub fn differs_from(&self, peer: &Self) -> Option<Difference> {
@@ -130,15 +149,6 @@ impl OutcomeClass {
         golden.steps.iter_mut().for_each(|step| step.injections.clear());
         self.stopped.is_none()
             && compare(&golden, &self.timeline).is_ok_and(|comparison| comparison.differences.is_empty())
-    }
-
-    /// The invariants that it breaks.
-    #[must_use]
-    pub fn breaches(&self) -> Vec<String> {
-        let breaches = self.timeline.steps.iter().flat_map(|step| {
-            step.breaches.iter().map(|breach| format!("{} at step {}: {}", breach.invariant, step.id, breach.detail))
-        });
-        breaches.collect()
     }
 }
 
