@@ -27,6 +27,10 @@ const BURST_LOST: &str = "the step cannot be compared: pods that it makes ready 
     and how many of them were ready by then is chance; leave out `atomic`, name the ReplicaSet with `of`, or add \
     minReadySeconds";
 
+/// The most sub-steps of a step with `all` or `every`, for each of which there are pods. If pods are
+/// left after them, the subject creates them without end.
+const MOST_SUB_STEPS: u32 = 100_000;
+
 /// One run of a case.
 pub(super) struct CaseRun<'a> {
     pub(super) session: &'a Session,
@@ -197,7 +201,7 @@ impl<'a> CaseRun<'a> {
             if pods.count != CountSpec::All {
                 return self.run_operation(step, 0, part, &step.operation).await;
             }
-            for _ in 0..self.session.most_sub_steps {
+            for _ in 0..MOST_SUB_STEPS {
                 if self.next_pods(operation, pods, 1).is_empty() {
                     return Ok(());
                 }
@@ -219,7 +223,7 @@ impl<'a> CaseRun<'a> {
             return self.run_batches(step, index, (operation, pods, share)).await;
         }
         // One pod a step: only then is the next decision determined.
-        let most = self.session.most_sub_steps;
+        let most = MOST_SUB_STEPS;
         let limit = match pods.count {
             CountSpec::All if operation.repeats() => most,
             // A failed pod is replaced by one that could fail too, so only the pods that exist now
@@ -251,7 +255,7 @@ impl<'a> CaseRun<'a> {
         let selected = deployments.iter().filter(|one| pods.deployment.as_ref().is_none_or(|name| one.name == *name));
         let wanted: i64 = selected.map(|one| one.int("/spec/replicas")).sum();
         let most = usize::try_from(share.of(u64::try_from(wanted).unwrap_or(0))).unwrap_or(usize::MAX);
-        for part in 1..=self.session.most_sub_steps {
+        for part in 1..=MOST_SUB_STEPS {
             let found = self.next_pods(operation, pods, most).len();
             if found == 0 {
                 return Ok(());
@@ -262,11 +266,9 @@ impl<'a> CaseRun<'a> {
         self.abort_as_endless()
     }
 
-    /// The subject keeps creating pods for the step to act on, or the case is longer than the limit
-    /// allows.
+    /// The subject keeps creating pods for the step to act on.
     fn abort_as_endless(&mut self) -> Result<(), Abort> {
-        let most = self.session.most_sub_steps;
-        let why = format!("new pods keep coming: pods are left after {most} sub-steps");
+        let why = format!("new pods keep coming: pods are left after {MOST_SUB_STEPS} sub-steps");
         self.abort(Blame::Subject, why)
     }
 

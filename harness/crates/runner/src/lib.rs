@@ -42,7 +42,7 @@ pub use environment::{Environment, EnvironmentError};
 pub use executor::Executor;
 pub(crate) use executor::{SessionPool, SessionRenewal};
 pub use handover::{SubjectPlan, Successor};
-pub use options::{MOST_SUB_STEPS, SessionOptions, StepHook, SubjectOptions};
+pub use options::{SessionOptions, StepHook, SubjectOptions};
 pub use role::dispatch_role;
 pub use session::Session;
 pub use simulation::{Simulation, simulate, simulate_with_output};

@@ -12,9 +12,6 @@ use lockstep_timeline::StepId;
 
 use crate::Successor;
 
-/// The default for the most sub-steps of a step with `all` or `every`.
-pub const MOST_SUB_STEPS: u32 = 100_000;
-
 /// The environment of a subject that is a process, beyond what every controller needs.
 #[derive(Debug, Clone, Default)]
 pub struct SubjectOptions {
@@ -29,9 +26,6 @@ pub struct SubjectOptions {
 pub struct SessionOptions {
     /// The most time for one settling; a step that takes longer fails.
     pub budget: Duration,
-    /// The most sub-steps of a step with `all` or `every`. If pods are left after them, the subject
-    /// is to blame.
-    pub most_sub_steps: u32,
     /// How pods run; `None`: as each case says.
     pub pods: Option<PodKind>,
     /// How a config-restart controller is configured until a case says otherwise.
@@ -60,7 +54,6 @@ impl Default for SessionOptions {
     fn default() -> Self {
         Self {
             budget: Duration::from_secs(20),
-            most_sub_steps: MOST_SUB_STEPS,
             pods: None,
             restart: RestartOptions::default(),
             bypass_interceptor: false,

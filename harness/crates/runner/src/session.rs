@@ -39,7 +39,6 @@ pub struct Session {
     /// `None` in virtual time, where nothing needs to be proved.
     pub(super) probes: Option<Probes>,
     pub(super) budget: Duration,
-    pub(super) most_sub_steps: u32,
     pub(super) pods: Option<PodKind>,
     restart: Mutex<RestartOptions>,
     /// The profile of the first subject, if it is not the case's.
@@ -206,7 +205,7 @@ impl Session {
             unsupported_before,
         } = parts;
         let (identity, subject) = (subject.identity.clone(), Mutex::new(Some(subject)));
-        let (budget, most_sub_steps) = (options.budget, options.most_sub_steps);
+        let budget = options.budget;
         let (pods, restart) = (options.pods, Mutex::new(options.restart.clone()));
         Session {
             environment: Arc::clone(environment),
@@ -216,7 +215,6 @@ impl Session {
             subject,
             probes,
             budget,
-            most_sub_steps,
             pods,
             restart,
             profile: options.profile,
@@ -380,7 +378,6 @@ impl Session {
         let (restart, process) = (self.restart().clone(), self.process.clone());
         SessionOptions {
             budget: self.budget,
-            most_sub_steps: self.most_sub_steps,
             pods: self.pods,
             restart,
             bypass_interceptor: self.bypass_interceptor,

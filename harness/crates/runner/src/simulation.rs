@@ -19,7 +19,7 @@ use lockstep_subject::{ClusterControllers, SubjectSpec};
 use lockstep_support::clock;
 use lockstep_support::fingerprint::fingerprint;
 
-use super::{Environment, EnvironmentError, MOST_SUB_STEPS, Session, SessionOptions, StepHook, Successor};
+use super::{Environment, EnvironmentError, Session, SessionOptions, StepHook, Successor};
 
 /// The settings of a simulation.
 #[derive(Debug, Clone)]
@@ -30,8 +30,6 @@ pub struct Simulation {
     pub under_test: ControllerSet,
     /// The most virtual time for one settling.
     pub budget: Duration,
-    /// The most sub-steps of a step with `all` or `every`.
-    pub most_sub_steps: u32,
     /// How often each case runs, to check that every request and answer repeats; 1: nothing is
     /// compared.
     pub plays: u32,
@@ -61,7 +59,6 @@ impl Simulation {
             seed: 0,
             under_test,
             budget,
-            most_sub_steps: MOST_SUB_STEPS,
             plays: 1,
             cluster_controllers,
             programs,
@@ -177,7 +174,6 @@ fn simulate_once(case: &Case, spec: &SubjectSpec, simulation: &Simulation) -> Re
         let environment = Arc::new(environment.with_cluster_controllers(simulation.cluster_controllers.clone()));
         let options = SessionOptions {
             budget: simulation.budget,
-            most_sub_steps: simulation.most_sub_steps,
             restart: case.restart.clone(),
             steps: simulation.steps.clone(),
             sent: simulation.sent.clone(),

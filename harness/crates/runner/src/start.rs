@@ -123,7 +123,7 @@ pub(super) async fn start_subject(
     let listener = InterceptorEndpoint { url: interceptor.url().to_owned(), ca_pem: interceptor.ca_pem().to_owned() };
     let virtual_time = environment.virtual_time.clone();
     let folder = folder.as_path();
-    let stage = StartContext {
+    let context = StartContext {
         kubeconfig,
         client,
         folder,
@@ -137,7 +137,7 @@ pub(super) async fn start_subject(
         interceptor: listener,
     };
     interceptor.log().subject_starts();
-    let subject = spec.start(&stage).await?;
+    let subject = spec.start(&context).await?;
     interceptor.log().subject_runs();
     Ok(subject)
 }

@@ -18,8 +18,6 @@ use super::judge::RecordingAnalysis;
 
 /// The most additional or missing ReplicaSets that are listed by name.
 const MAX_NAMED: usize = 6;
-/// The label of a ReplicaSet's and a pod's template hash.
-const HASH: &str = "pod-template-hash";
 
 /// How often each of several things happened.
 type Counts = BTreeMap<String, usize>;
@@ -191,7 +189,7 @@ fn pods_and_hashes(recording: &Recording, names: &NormalizedNames) -> (Counts, B
 fn template_and_hash(set: &Value) -> Option<(String, String)> {
     let mut template = set.at("/spec/template")?.clone();
     let labels = template.pointer_mut("/metadata/labels")?.as_object_mut()?;
-    let hash = labels.remove(HASH)?;
+    let hash = labels.remove(object::HASH_LABEL)?;
     Some((template.to_string(), hash.as_str()?.to_owned()))
 }
 

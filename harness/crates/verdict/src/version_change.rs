@@ -180,10 +180,10 @@ fn groups<'a>(older: &'a [PlayResult], newer: &'a [PlayResult]) -> Vec<BehaviorG
     let mut groups: Vec<BehaviorGroup<'a>> = Vec::new();
     for (side, plays) in [older, newer].into_iter().enumerate() {
         for play in plays {
-            let PlayResult::Completed(conduct) = play else { continue };
-            let at = groups.iter().position(|group| first_difference(group.first, conduct).is_none());
+            let PlayResult::Completed(behavior) = play else { continue };
+            let at = groups.iter().position(|group| first_difference(group.first, behavior).is_none());
             let at = at.unwrap_or_else(|| {
-                groups.push(BehaviorGroup { first: conduct, plays: [0; 2] });
+                groups.push(BehaviorGroup { first: behavior, plays: [0; 2] });
                 groups.len() - 1
             });
             groups[at].plays[side] += 1;
@@ -220,7 +220,7 @@ fn first_difference(older: &Behavior, newer: &Behavior) -> Option<FirstDifferenc
     // Two runs without decisions differ only in where they stopped.
     let mut comparison = compare_live(&older.timeline, &newer.timeline).unwrap_or_default();
     // If either has too many Events, Events are not compared.
-    let all_events = [older, newer].iter().all(|conduct| matches!(conduct.timeline.events, TimelineEvents::All(_)));
+    let all_events = [older, newer].iter().all(|behavior| matches!(behavior.timeline.events, TimelineEvents::All(_)));
     comparison.differences.retain(|difference| difference.place != TimelineLocation::Events || all_events);
     let at_lines = comparison.first().map(|difference| difference.place);
     let stops = [&older.stop, &newer.stop].map(|stop| stop.as_ref().map(|stop| stop.place));
@@ -232,7 +232,7 @@ fn first_difference(older: &Behavior, newer: &Behavior) -> Option<FirstDifferenc
     let label = label(older, newer, place);
     let what = if at_stop == Some(place) {
         let why =
-            |conduct: &Behavior| conduct.stop.as_ref().filter(|stop| stop.place == place).map(|it| it.why.clone());
+            |behavior: &Behavior| behavior.stop.as_ref().filter(|stop| stop.place == place).map(|it| it.why.clone());
         DifferenceKind::Stopped { older: why(older), newer: why(newer), lines }
     } else if let Some(lines) = lines {
         DifferenceKind::Lines(lines)
@@ -248,7 +248,7 @@ fn breaches(
     older: &Behavior,
     newer: &Behavior,
 ) -> Option<(TimelineLocation, Vec<InvariantBreach>, Vec<InvariantBreach>)> {
-    let of = |conduct: &Behavior, id| conduct.timeline.step(id).map(|step| step.breaches.clone()).unwrap_or_default();
+    let of = |behavior: &Behavior, id| behavior.timeline.step(id).map(|step| step.breaches.clone()).unwrap_or_default();
     let steps = older.timeline.steps.iter().chain(&newer.timeline.steps).map(|step| step.id);
     let both = steps.map(|id| (TimelineLocation::Step(id), of(older, id), of(newer, id)));
     both.filter(|(_, older, newer)| older != newer).min_by_key(|(place, ..)| *place)

@@ -115,8 +115,8 @@ impl<'a> PossibleViews<'a> {
         };
         let breaks = |deployment: &Value, before: &Option<Value>| {
             let others = sets.iter().collect();
-            let moment = LiveWrite { version: self.version, before: before.as_ref(), deployment, other_sets: others };
-            moment.breaches().iter().any(|breach| breach.invariant == invariant)
+            let write = LiveWrite { version: self.version, before: before.as_ref(), deployment, other_sets: others };
+            write.breaches().iter().any(|breach| breach.invariant == invariant)
         };
         let mut deployments = self.group.deployment.states(self.since);
         deployments.all(|it| it.is_some_and(|deployment| befores.iter().all(|before| breaks(deployment, before))))

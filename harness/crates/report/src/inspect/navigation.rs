@@ -41,8 +41,8 @@ impl Inspection {
             Navigation::First => Some(0),
             Navigation::Last => Some(last),
             Navigation::Wrong => ends().find(|end| {
-                let moment = self.frames.snapshots.get(*end);
-                self.wrong.is_some() && moment.map(|moment| self.frames.step_of(moment).id) == self.wrong
+                let snapshot = self.frames.snapshots.get(*end);
+                self.wrong.is_some() && snapshot.map(|snapshot| self.frames.step_of(snapshot).id) == self.wrong
             }),
         };
         to.unwrap_or(from).min(last)

@@ -42,14 +42,14 @@ fn metadata(kind: &str, thread: Option<u32>, name: &str) -> Value {
     json!({"ph": "M", "name": kind, "pid": PROCESS, "tid": thread.unwrap_or(0), "args": {"name": name}})
 }
 
-/// The time of each moment, strictly increasing.
+/// The time of each snapshot, strictly increasing.
 struct EventTimes(Vec<u64>);
 
 impl EventTimes {
     fn of(moments: &[Snapshot]) -> Self {
         let mut last = None;
-        let after = |moment: &Snapshot| {
-            let at = (moment.at * 1_000).max(last.map_or(0, |last: u64| last + 1));
+        let after = |snapshot: &Snapshot| {
+            let at = (snapshot.at * 1_000).max(last.map_or(0, |last: u64| last + 1));
             last = Some(at);
             at
         };
@@ -62,16 +62,16 @@ impl EventTimes {
 fn steps(inspected: &Inspection, times: &EventTimes) -> Vec<Value> {
     let mut events = Vec::new();
     let mut end = 0;
-    for (number, passage) in inspected.frames.steps.iter().enumerate() {
+    for (number, step) in inspected.frames.steps.iter().enumerate() {
         let places: Vec<usize> = inspected.frames.snapshots_in(number).map(|(at, _)| at).collect();
         let time = |place: Option<&usize>, otherwise: u64| place.map_or(otherwise * 1_000, |at| times.0[*at]);
-        let from = (passage.from * 1_000).min(time(places.first(), passage.from)).max(end);
-        end = time(places.last(), passage.to).max(from);
-        let name = format!("{} {}", passage.title(), passage.label);
+        let from = (step.from * 1_000).min(time(places.first(), step.from)).max(end);
+        end = time(places.last(), step.to).max(from);
+        let name = format!("{} {}", step.title(), step.label);
         let name = if name.trim().is_empty() { "the whole recording" } else { name.trim() };
         events.push(json!({
             "ph": "X", "name": name, "cat": "step", "pid": PROCESS, "tid": STEPS, "ts": from, "dur": end - from,
-            "args": {"line": passage.line, "remarks": passage.remarks, "wrong": inspected.wrong == Some(passage.id)},
+            "args": {"line": step.line, "remarks": step.remarks, "wrong": inspected.wrong == Some(step.id)},
         }));
     }
     events
@@ -82,19 +82,19 @@ fn sizes(inspected: &Inspection, times: &EventTimes) -> Vec<Value> {
     let mut events = Vec::new();
     let mut last: BTreeMap<String, i64> = BTreeMap::new();
     let mut before: Option<&Snapshot> = None;
-    for (moment, at) in inspected.frames.snapshots.iter().zip(&times.0) {
-        if let Some(decision) = &moment.decision {
+    for (snapshot, at) in inspected.frames.snapshots.iter().zip(&times.0) {
+        if let Some(decision) = &snapshot.decision {
             events.push(json!({
                 "ph": "i", "s": "t", "name": decision, "cat": "decision", "pid": PROCESS, "tid": DECISIONS, "ts": at,
-                "args": {"step": inspected.frames.step_of(moment).id.to_string(), "version": moment.version},
+                "args": {"step": inspected.frames.step_of(snapshot).id.to_string(), "version": snapshot.version},
             }));
         }
-        if before.is_some_and(|before| Arc::ptr_eq(&before.totals, &moment.totals)) {
+        if before.is_some_and(|before| Arc::ptr_eq(&before.totals, &snapshot.totals)) {
             continue;
         }
-        before = Some(moment);
+        before = Some(snapshot);
         let mut now: BTreeMap<String, i64> = last.keys().map(|name| (name.clone(), 0)).collect();
-        for (name, size) in &moment.totals.replica_sets {
+        for (name, size) in &snapshot.totals.replica_sets {
             now.insert(name.clone(), size.desired);
             now.insert(format!("{name} available"), size.available);
         }
@@ -110,13 +110,13 @@ fn sizes(inspected: &Inspection, times: &EventTimes) -> Vec<Value> {
 }
 
 fn requests(inspected: &Inspection) -> Vec<Value> {
-    let asked = inspected.frames.steps.iter().flat_map(|passage| passage.requests.iter().map(move |it| (passage, it)));
+    let asked = inspected.frames.steps.iter().flat_map(|step| step.requests.iter().map(move |it| (step, it)));
     let mut events = Vec::new();
     let mut last = None;
-    for (passage, request) in asked {
+    for (step, request) in asked {
         let at = (request.at * 1_000).max(last.map_or(0, |last: u64| last + 1));
         last = Some(at);
-        let mut args = json!({"status": request.status, "step": passage.id.to_string()});
+        let mut args = json!({"status": request.status, "step": step.id.to_string()});
         if let Some(patch) = &request.patch {
             args["patch"] = patch.clone().into();
         }
@@ -130,11 +130,11 @@ fn requests(inspected: &Inspection) -> Vec<Value> {
 
 /// The author of each version, if requests are not known.
 fn writes(inspected: &Inspection, times: &EventTimes) -> Vec<Value> {
-    let of = |(moment, at): (&Snapshot, &u64)| {
-        let author = moment.author.as_ref().filter(|_| moment.version.is_some())?;
+    let of = |(snapshot, at): (&Snapshot, &u64)| {
+        let author = snapshot.author.as_ref().filter(|_| snapshot.version.is_some())?;
         Some(json!({
             "ph": "i", "s": "t", "name": author, "cat": "write", "pid": PROCESS, "tid": REQUESTS, "ts": at,
-            "args": {"what": moment.cause, "step": inspected.frames.step_of(moment).id.to_string()},
+            "args": {"what": snapshot.cause, "step": inspected.frames.step_of(snapshot).id.to_string()},
         }))
     };
     inspected.frames.snapshots.iter().zip(&times.0).filter_map(of).collect()

@@ -38,19 +38,19 @@ impl FrameView {
     pub fn of(inspected: &Inspection, at: usize, size: Size) -> Self {
         let is_wide = size.width >= WIDE;
         let frames = &inspected.frames;
-        let Some(moment) = frames.snapshots.get(at).or(frames.snapshots.last()) else {
+        let Some(snapshot) = frames.snapshots.get(at).or(frames.snapshots.last()) else {
             return Self::empty(inspected, is_wide);
         };
-        let passage = frames.step_of(moment);
+        let step = frames.step_of(snapshot);
         // The panel on the left, without its borders.
         let column = usize::from(if is_wide { size.width * 3 / 5 } else { size.width }).saturating_sub(2);
         Self {
-            heading: heading(inspected, moment, at),
-            picture: picture(inspected, moment, column),
-            status: status(moment, column),
-            decisions: decisions(inspected, moment, at),
-            requests: requests(inspected, passage, moment, at),
-            beside: beside(inspected, passage.id, column),
+            heading: heading(inspected, snapshot, at),
+            picture: picture(inspected, snapshot, column),
+            status: status(snapshot, column),
+            decisions: decisions(inspected, snapshot, at),
+            requests: requests(inspected, step, snapshot, at),
+            beside: beside(inspected, step.id, column),
             is_wide,
         }
     }
@@ -123,21 +123,21 @@ impl Widget for &FrameView {
     }
 }
 
-fn heading(inspected: &Inspection, moment: &Snapshot, at: usize) -> Vec<Line<'static>> {
+fn heading(inspected: &Inspection, snapshot: &Snapshot, at: usize) -> Vec<Line<'static>> {
     let frames = &inspected.frames;
-    let passage = frames.step_of(moment);
-    let versions = frames.snapshots_in(moment.step).filter(|(_, moment)| moment.version.is_some()).count();
-    let line = if passage.line == 0 { String::new() } else { format!("   {}:{}", inspected.path, passage.line) };
-    let wrong = if inspected.wrong == Some(passage.id) { "   ▼ first wrong step" } else { "" };
+    let step = frames.step_of(snapshot);
+    let versions = frames.snapshots_in(snapshot.step).filter(|(_, snapshot)| snapshot.version.is_some()).count();
+    let line = if step.line == 0 { String::new() } else { format!("   {}:{}", inspected.path, step.line) };
+    let wrong = if inspected.wrong == Some(step.id) { "   ▼ first wrong step" } else { "" };
     let (number, all) = (at.min(frames.snapshots.len() - 1) + 1, frames.snapshots.len());
-    let seconds = moment.at / 1_000;
-    let time = format!("{seconds}.{:03} s", moment.at % 1_000);
-    let place = match moment.version {
+    let seconds = snapshot.at / 1_000;
+    let time = format!("{seconds}.{:03} s", snapshot.at % 1_000);
+    let place = match snapshot.version {
         Some(version) => format!("frame {number} of {all} · {time} · version {version} of {versions}: "),
         None => format!("frame {number} of {all} · {time} · "),
     };
-    let what = Span::from(moment.cause.clone());
-    let what = if moment.decision.is_some() { what.bold() } else { what };
+    let what = Span::from(snapshot.cause.clone());
+    let what = if snapshot.decision.is_some() { what.bold() } else { what };
     let mut lines = vec![
         Line::from(vec![
             Span::from(inspected.title.clone()).bold(),
@@ -145,15 +145,15 @@ fn heading(inspected: &Inspection, moment: &Snapshot, at: usize) -> Vec<Line<'st
         ]),
         Line::from(verdict(inspected)),
         Line::from(vec![
-            Span::from(passage.title()).bold(),
-            Span::from(format!("  {}", passage.label)),
+            Span::from(step.title()).bold(),
+            Span::from(format!("  {}", step.label)),
             Span::from(line).dark_gray(),
             Span::from(wrong).red(),
         ]),
         Line::from(vec![Span::from(place).dark_gray(), what]),
     ];
     // The remarks of `given` would be many, and the case has them.
-    let remarks = passage.remarks.iter().filter(|_| passage.id != StepId::GIVEN);
+    let remarks = step.remarks.iter().filter(|_| step.id != StepId::GIVEN);
     lines.extend(remarks.map(|remark| Line::from(format!("  {remark}")).yellow()));
     lines
 }
@@ -164,18 +164,18 @@ fn verdict(inspected: &Inspection) -> Span<'static> {
 }
 
 /// The chart of the ReplicaSets. Text that does not fit beside a bar is wrapped.
-fn picture(inspected: &Inspection, moment: &Snapshot, columns: usize) -> Panel {
-    let sets = moment.totals.replica_sets.len();
-    let lines = ascii_chart(&inspected.lanes, &moment.totals).into_iter().enumerate().flat_map(|(at, line)| {
+fn picture(inspected: &Inspection, snapshot: &Snapshot, columns: usize) -> Panel {
+    let sets = snapshot.totals.replica_sets.len();
+    let lines = ascii_chart(&inspected.lanes, &snapshot.totals).into_iter().enumerate().flat_map(|(at, line)| {
         let style = if at < sets { Style::new().fg(COLOURS[at % COLOURS.len()]) } else { Style::new() };
         wrapped(&line, columns, style)
     });
     Panel::new("ReplicaSets", lines.collect())
 }
 
-fn status(moment: &Snapshot, columns: usize) -> Panel {
+fn status(snapshot: &Snapshot, columns: usize) -> Panel {
     let mut lines = Vec::new();
-    for status in moment.summaries.iter() {
+    for status in snapshot.summaries.iter() {
         lines.extend(wrapped(&format!("{}: {}", status.deployment, status.counts), columns, Style::new().bold()));
         for (condition, message) in &status.conditions {
             let text = if message.is_empty() { condition.clone() } else { format!("{condition}: {message}") };
@@ -186,8 +186,8 @@ fn status(moment: &Snapshot, columns: usize) -> Panel {
 }
 
 /// The decisions of the step: past ones, that of this frame, and those to come.
-fn decisions(inspected: &Inspection, moment: &Snapshot, at: usize) -> Panel {
-    let all = inspected.frames.snapshots_in(moment.step);
+fn decisions(inspected: &Inspection, snapshot: &Snapshot, at: usize) -> Panel {
+    let all = inspected.frames.snapshots_in(snapshot.step);
     let all: Vec<(usize, &str)> = all.filter_map(|(at, it)| Some((at, it.decision.as_deref()?))).collect();
     let lines = all.iter().map(|(place, decision)| {
         let text = |sign: &str| Line::from(format!("{sign} {decision}"));
@@ -207,21 +207,21 @@ fn decisions(inspected: &Inspection, moment: &Snapshot, at: usize) -> Panel {
 
 /// The requests of the step, with those to come faint. A live cluster shows no requests, but
 /// possibly the author of each version.
-fn requests(inspected: &Inspection, passage: &StepTrace, moment: &Snapshot, at: usize) -> Panel {
+fn requests(inspected: &Inspection, step: &StepTrace, snapshot: &Snapshot, at: usize) -> Panel {
     let faint = |text: &str| vec![Line::from(text.to_owned()).dark_gray()];
     match inspected.request_source {
-        RequestSource::Authors => return writes(inspected, moment, at),
+        RequestSource::Authors => return writes(inspected, snapshot, at),
         RequestSource::Unknown => {
             let lines = [faint(&format!("{NO_REQUESTS},")), faint(NO_AUTHORS)];
             return Panel::new("requests", lines.into_iter().flatten().collect());
         }
         RequestSource::Requests => {}
     }
-    let lines = passage.requests.iter().map(|asked| {
+    let lines = step.requests.iter().map(|asked| {
         let patch = asked.patch.as_ref().map_or_else(String::new, |patch| format!("  {patch}"));
         let text = Line::from(format!("{:>3} {}{patch}", asked.status, asked.request));
         match asked.status {
-            _ if asked.at > moment.at => text.dark_gray(),
+            _ if asked.at > snapshot.at => text.dark_gray(),
             200..300 => text,
             _ => text.red(),
         }
@@ -230,14 +230,14 @@ fn requests(inspected: &Inspection, passage: &StepTrace, moment: &Snapshot, at: 
     if lines.is_empty() {
         return Panel::new("requests", faint("the controller asks for nothing in this step"));
     }
-    let focus = passage.requests.iter().rposition(|asked| asked.at <= moment.at).unwrap_or(0);
+    let focus = step.requests.iter().rposition(|asked| asked.at <= snapshot.at).unwrap_or(0);
     Panel { focus, ..Panel::new("requests", lines) }
 }
 
 /// The program that wrote each version of the step.
-fn writes(inspected: &Inspection, moment: &Snapshot, at: usize) -> Panel {
+fn writes(inspected: &Inspection, snapshot: &Snapshot, at: usize) -> Panel {
     let all: Vec<(usize, &Snapshot)> =
-        inspected.frames.snapshots_in(moment.step).filter(|(_, it)| it.version.is_some()).collect();
+        inspected.frames.snapshots_in(snapshot.step).filter(|(_, it)| it.version.is_some()).collect();
     let lines = all.iter().map(|(place, it)| {
         let what = it.cause.split_once(" was ").map_or(it.cause.as_str(), |(object, _)| object);
         let text = Line::from(format!("{what}: {}", it.author.as_deref().unwrap_or("not known")));

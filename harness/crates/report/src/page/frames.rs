@@ -54,31 +54,31 @@ fn lines(frames: &RecordingTrace, wrong: Option<StepId>) -> String {
         let _ = writeln!(out, "deployment\t{name}");
     }
     let mut last: Option<&Snapshot> = None;
-    for moment in &frames.snapshots {
+    for snapshot in &frames.snapshots {
         let is_new = |last: &Snapshot| {
-            !Arc::ptr_eq(&last.totals, &moment.totals) || !Arc::ptr_eq(&last.summaries, &moment.summaries)
+            !Arc::ptr_eq(&last.totals, &snapshot.totals) || !Arc::ptr_eq(&last.summaries, &snapshot.summaries)
         };
-        if moment.version.is_some() && moment.decision.is_none() && !last.is_none_or(is_new) {
+        if snapshot.version.is_some() && snapshot.decision.is_none() && !last.is_none_or(is_new) {
             continue;
         }
-        let passage = frames.step_of(moment);
-        if last.is_none_or(|last| last.step != moment.step) {
-            let is_wrong = if wrong == Some(passage.id) { "wrong" } else { "" };
-            let label = if passage.id == StepId::GIVEN { "" } else { &passage.label };
-            let _ = writeln!(out, "step\t{}\t{label}\t{is_wrong}", passage.title());
+        let step = frames.step_of(snapshot);
+        if last.is_none_or(|last| last.step != snapshot.step) {
+            let is_wrong = if wrong == Some(step.id) { "wrong" } else { "" };
+            let label = if step.id == StepId::GIVEN { "" } else { &step.label };
+            let _ = writeln!(out, "step\t{}\t{label}\t{is_wrong}", step.title());
         }
         let sizes = match last {
-            Some(last) if Arc::ptr_eq(&last.totals, &moment.totals) => String::new(),
-            _ => sizes(&moment.totals, &sets, &deployments),
+            Some(last) if Arc::ptr_eq(&last.totals, &snapshot.totals) => String::new(),
+            _ => sizes(&snapshot.totals, &sets, &deployments),
         };
         let status = match last {
-            Some(last) if Arc::ptr_eq(&last.summaries, &moment.summaries) => String::new(),
-            _ => status_text(moment),
+            Some(last) if Arc::ptr_eq(&last.summaries, &snapshot.summaries) => String::new(),
+            _ => status_text(snapshot),
         };
-        let version = moment.version.map_or_else(String::new, |version| version.to_string());
-        let decided = if moment.decision.is_some() { "decided" } else { "" };
-        let _ = writeln!(out, "frame\t{version}\t{}\t{decided}\t{}\t{sizes}\t{status}", moment.at, moment.cause);
-        last = Some(moment);
+        let version = snapshot.version.map_or_else(String::new, |version| version.to_string());
+        let decided = if snapshot.decision.is_some() { "decided" } else { "" };
+        let _ = writeln!(out, "frame\t{version}\t{}\t{decided}\t{}\t{sizes}\t{status}", snapshot.at, snapshot.cause);
+        last = Some(snapshot);
     }
     out
 }
@@ -101,8 +101,8 @@ fn sizes(stop: &StepTotals, sets: &[&str], deployments: &[&str]) -> String {
 }
 
 /// The status of the Deployments.
-fn status_text(moment: &Snapshot) -> String {
-    let all = moment.summaries.iter().map(|status| {
+fn status_text(snapshot: &Snapshot) -> String {
+    let all = snapshot.summaries.iter().map(|status| {
         let conditions: String = status.conditions.iter().map(|(condition, _)| format!(" · {condition}")).collect();
         format!("{}: {}{conditions}", status.deployment, status.counts)
     });

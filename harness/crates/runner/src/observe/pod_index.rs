@@ -190,7 +190,8 @@ impl PodIndex {
     }
 }
 
-fn put<T: Ord>(set: &mut BTreeSet<T>, value: T, comes: bool) {
+/// Insert a value that comes, or remove one that goes.
+pub(super) fn put<T: Ord>(set: &mut BTreeSet<T>, value: T, comes: bool) {
     if comes {
         set.insert(value);
     } else {

@@ -6,6 +6,7 @@ use lockstep_support::pointer::JsonPointer;
 use serde_json::Value;
 
 use super::CachedObject;
+use super::pod_index::put;
 
 #[derive(Debug, Default)]
 pub(super) struct ReplicaSetIndex {
@@ -142,13 +143,5 @@ fn put_under(index: &mut BTreeMap<String, BTreeSet<String>>, key: &str, name: &s
     put(names, name.to_owned(), comes);
     if names.is_empty() {
         index.remove(key);
-    }
-}
-
-fn put<T: Ord>(set: &mut BTreeSet<T>, value: T, comes: bool) {
-    if comes {
-        set.insert(value);
-    } else {
-        set.remove(&value);
     }
 }

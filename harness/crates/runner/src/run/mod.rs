@@ -35,7 +35,7 @@ use lockstep_support::outcome::InterruptCause;
 use lockstep_workload::Workload;
 
 use crate::{
-    Environment, EnvironmentError, Executor, MOST_SUB_STEPS, Session, SessionOptions, SessionPool, SessionRenewal,
+    Environment, EnvironmentError, Executor, Session, SessionOptions, SessionPool, SessionRenewal,
     Simulation, StepHook, SubjectOptions, Successor,
 };
 
@@ -48,8 +48,6 @@ pub struct Setup {
     pub source: ClusterSource,
     /// How long a step may take to settle.
     pub budget: Duration,
-    /// The most sub-steps that a step with `all` or `every` may have.
-    pub most_sub_steps: u32,
     /// What runs the pods; `None` leaves it to each case.
     pub pods: Option<PodKind>,
     /// The restart profile of subjects that take no restart options.
@@ -121,7 +119,6 @@ impl Setup {
             plan,
             source: ClusterSource::Boot,
             budget: Duration::from_secs(20),
-            most_sub_steps: MOST_SUB_STEPS,
             pods: None,
             profile: None,
             process: SubjectOptions::default(),
@@ -238,11 +235,11 @@ impl Setup {
             ClusterSource::Standing if stands => {}
             ClusterSource::Standing | ClusterSource::Boot => return self.boot(under_test).await,
         }
-        let standing = async { PersistentCluster::for_user(site)?.running().await };
-        let standing = standing.await.map_err(EnvironmentError::from)?;
+        let running = async { PersistentCluster::for_user(site)?.running().await };
+        let running = running.await.map_err(EnvironmentError::from)?;
         let suits =
             |cluster: &Cluster| cluster.identity().version == self.plan.version && cluster.without() == under_test;
-        match standing.filter(suits) {
+        match running.filter(suits) {
             Some(cluster) => self.watch(cluster, EnvironmentOrigin::Attached, clock::instant()).await,
             None => self.boot(under_test).await,
         }
@@ -312,7 +309,6 @@ impl Setup {
         let profile = profile.or_else(|| Some(spec.reference()?.profile())).unwrap_or_default();
         SessionOptions {
             budget: self.budget,
-            most_sub_steps: self.most_sub_steps,
             pods: self.pods,
             restart: RestartOptions { profile, ..RestartOptions::default() },
             process: SubjectOptions {
@@ -334,13 +330,11 @@ impl Setup {
         let simulation = Simulation::new(under_test.clone(), self.budget);
         let (programs, interrupt, steps) = (self.programs.clone(), self.interrupt.clone(), self.step_hook());
         let cluster_controllers = self.cluster_controllers.clone();
-        let (seed, plays, sent, most_sub_steps) =
-            (self.seed, self.plays, self.request_log.clone(), self.most_sub_steps);
+        let (seed, plays, sent) = (self.seed, self.plays, self.request_log.clone());
         let successor = self.successor.clone();
         Simulation {
             seed,
             plays,
-            most_sub_steps,
             sent,
             successor,
             cluster_controllers,

@@ -7,6 +7,7 @@
 //! Only selectors with `matchLabels` are supported, and only owners that are in the recording.
 
 use lockstep_support::pointer::JsonPointer;
+use lockstep_timeline::object::HASH_LABEL;
 use serde_json::{Map, Value, json};
 
 use super::live::{self, LiveObjects, REVISION, Revisions, int, text};
@@ -16,8 +17,6 @@ use super::user_writes::{FOREIGN, LAST_APPLIED, TemplateNumbers, finalizers};
 
 /// The label that a case's Deployment selects by.
 const APP: &str = "app";
-/// The label by which a controller distinguishes templates.
-const HASH: &str = "pod-template-hash";
 
 /// Translates labels into those of the case.
 struct CaseLabels<'a> {
@@ -78,7 +77,7 @@ pub(super) fn creation_step(set: &Value, deployment: &Value, templates: &mut Tem
 pub(super) fn is_user_write(before: &Value, after: &Value, deployment: Option<&Value>) -> bool {
     let labels = |set: &'_ Value| set.at("/metadata/labels").and_then(Value::as_object).cloned().unwrap_or_default();
     let left = labels(after);
-    labels(before).keys().any(|key| key != HASH && !left.contains_key(key))
+    labels(before).keys().any(|key| key != HASH_LABEL && !left.contains_key(key))
         || finalizers(before) != finalizers(after)
         || live::template(before) != live::template(after)
         || is_disowned(before, after, deployment)
@@ -211,5 +210,5 @@ fn case_annotations(set: &Value, revisions: &Revisions) -> Map<String, Value> {
 fn merge_patch(one: &Map<String, Value>, two: &Map<String, Value>) -> Map<String, Value> {
     let gone = one.keys().filter(|key| !two.contains_key(*key)).map(|key| (key.clone(), Value::Null));
     let new = two.iter().filter(|(key, value)| one.get(*key) != Some(*value));
-    gone.chain(new.map(|(key, value)| (key.clone(), value.clone()))).filter(|(key, _)| key != HASH).collect()
+    gone.chain(new.map(|(key, value)| (key.clone(), value.clone()))).filter(|(key, _)| key != HASH_LABEL).collect()
 }

@@ -116,14 +116,14 @@ impl RecordingTrace {
 
     /// The step of a snapshot.
     #[must_use]
-    pub fn step_of(&self, moment: &Snapshot) -> &StepTrace {
-        &self.steps[moment.step]
+    pub fn step_of(&self, snapshot: &Snapshot) -> &StepTrace {
+        &self.steps[snapshot.step]
     }
 
     /// The snapshots of a step, each with its index.
-    pub fn snapshots_in(&self, passage: usize) -> impl Iterator<Item = (usize, &Snapshot)> {
-        let first = self.snapshots.partition_point(|moment| moment.step < passage);
-        (first..).zip(&self.snapshots[first..]).take_while(move |(_, moment)| moment.step == passage)
+    pub fn snapshots_in(&self, step: usize) -> impl Iterator<Item = (usize, &Snapshot)> {
+        let first = self.snapshots.partition_point(|snapshot| snapshot.step < step);
+        (first..).zip(&self.snapshots[first..]).take_while(move |(_, snapshot)| snapshot.step == step)
     }
 
     /// The last snapshot of each step that has any; in a recording without steps, the snapshots
@@ -132,9 +132,9 @@ impl RecordingTrace {
     pub fn step_ends(&self) -> Vec<usize> {
         let all = self.snapshots.iter().enumerate();
         let is_last =
-            |at: usize, moment: &Snapshot| self.snapshots.get(at + 1).is_none_or(|next| next.step != moment.step);
+            |at: usize, snapshot: &Snapshot| self.snapshots.get(at + 1).is_none_or(|next| next.step != snapshot.step);
         let has_steps = self.steps.len() > 1;
-        let ends = all.filter(|(at, moment)| is_last(*at, moment) || !has_steps && moment.decision.is_some());
+        let ends = all.filter(|(at, snapshot)| is_last(*at, snapshot) || !has_steps && snapshot.decision.is_some());
         ends.map(|(at, _)| at).collect()
     }
 
@@ -150,8 +150,8 @@ impl RecordingTrace {
             deployments: BTreeMap::new(),
             bounds: BTreeMap::new(),
         };
-        for moment in &self.snapshots {
-            let StepTotals { replica_sets: sets, deployments: totals, .. } = &*moment.totals;
+        for snapshot in &self.snapshots {
+            let StepTotals { replica_sets: sets, deployments: totals, .. } = &*snapshot.totals;
             if !sets.keys().all(|name| all.replica_sets.contains_key(name)) {
                 all.replica_sets.extend(sets.clone());
             }
@@ -175,7 +175,7 @@ impl TraceBuilder {
         let label = line(&mark.label).into_owned();
         match self.trace.steps.last_mut() {
             // The parts of `given` are one step.
-            Some(passage) if passage.id == id => passage.remarks.push(format!("{label}, from line {}", mark.line)),
+            Some(step) if step.id == id => step.remarks.push(format!("{label}, from line {}", mark.line)),
             _ => self.trace.steps.push(StepTrace {
                 id,
                 label,
@@ -196,8 +196,8 @@ impl TraceBuilder {
     }
 
     fn add_snapshot(&mut self, frame: &Frame<'_, '_>, at: u64) {
-        let passage = self.current_step();
-        passage.to = passage.to.max(at);
+        let step = self.current_step();
+        step.to = step.to.max(at);
         let place = self.trace.steps.len() - 1;
         let kind = frame.version.map(|version| version.kind.as_str());
         let last = self.trace.snapshots.last();
@@ -363,7 +363,7 @@ mod tests {
         let frames = RecordingTrace::of(&builder.settled().end());
         assert_eq!(frames.steps.len(), 2);
         assert_eq!((frames.steps[1].title().as_str(), frames.steps[1].label.as_str()), ("step 1", "scale 12"));
-        let last: Vec<&Snapshot> = frames.snapshots_in(1).map(|(_, moment)| moment).collect();
+        let last: Vec<&Snapshot> = frames.snapshots_in(1).map(|(_, snapshot)| snapshot).collect();
         let sizes: Vec<(&str, i64, i64)> = last
             .iter()
             .map(|it| (it.cause.as_str(), it.totals.bounds["web"].bounds.most, it.totals.replica_sets["rs1"].desired))
