@@ -102,8 +102,8 @@ impl<'a> LiveObjects<'a> {
     /// Whether each status matches the objects, and each ReplicaSet has as many pods as it should:
     /// then the controllers have seen everything.
     pub(super) fn has_settled(&self) -> bool {
-        let sets = self.sets();
-        sets.iter().all(|set| self.is_counted(set))
+        let counts = self.pod_counts();
+        self.sets().iter().all(|set| self.is_counted(set, counts.get(uid(set)).copied().unwrap_or_default()))
             && self.deployment().is_none_or(|deployment| {
                 let owned = self.owned_sets();
                 let sum = |counter: &str| owned.iter().map(|set| int(set, counter)).sum::<i64>();
@@ -117,17 +117,27 @@ impl<'a> LiveObjects<'a> {
             })
     }
 
-    fn is_counted(&self, set: &Value) -> bool {
-        let pods = self.pods(uid(set));
-        let ready = number(pods.iter().filter(|pod| ready_since(pod).is_some()).count());
+    /// How many pods of each ReplicaSet are alive, and how many of these are ready.
+    fn pod_counts(&self) -> BTreeMap<&'a str, [i64; 2]> {
+        let mut counts: BTreeMap<&str, [i64; 2]> = BTreeMap::new();
+        for pod in self.all(POD).filter(|pod| is_alive(pod)) {
+            let Some(set) = controller(pod) else { continue };
+            let [alive, ready] = counts.entry(set).or_default();
+            *alive += 1;
+            *ready += i64::from(ready_since(pod).is_some());
+        }
+        counts
+    }
+
+    fn is_counted(&self, set: &Value, [alive, ready]: [i64; 2]) -> bool {
         let at_once = int(set, "/spec/minReadySeconds") == 0;
         let has_failed = condition(set, "ReplicaFailure").is_some_and(|(status, ..)| status == "True");
         is_deleting(set)
             || is_observed(set)
-                && int(set, "/status/replicas") == number(pods.len())
+                && int(set, "/status/replicas") == alive
                 && int(set, "/status/readyReplicas") == ready
                 && (!at_once || int(set, "/status/availableReplicas") == ready)
-                && (has_failed || int(set, "/spec/replicas") == number(pods.len()))
+                && (has_failed || int(set, "/spec/replicas") == alive)
                 && (!self.terminates || self.is_terminating_counted(set))
     }
 
