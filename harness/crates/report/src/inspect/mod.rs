@@ -74,7 +74,8 @@ enum RequestSource {
 
 impl RequestSource {
     fn of(recording: &Recording, frames: &RecordingTrace) -> Self {
-        let has_author = |snapshot: &Snapshot| snapshot.author.as_deref().is_some_and(|author| author != FOREIGN_WRITER);
+        let has_author =
+            |snapshot: &Snapshot| snapshot.author.as_deref().is_some_and(|author| author != FOREIGN_WRITER);
         let has_authors = || frames.snapshots.iter().any(has_author);
         let has_requests = frames.steps.iter().any(|step| !step.requests.is_empty());
         match recording.header.kind {

@@ -141,7 +141,7 @@ impl Driver {
             return Ok(None);
         }
         let found = nth_replica_set(&self.cache.list(WatchedKind::ReplicaSet, &self.namespace), name);
-        found.map(Some).ok_or_else(|| DriveError::Impossible(format!("there is not a ReplicaSet {name}")))
+        found.map(Some).ok_or_else(|| DriveError::Impossible(format!("there is no ReplicaSet {name}")))
     }
 
     /// The name of the pod that `rs2.1` refers to; `None` for a name of another form.

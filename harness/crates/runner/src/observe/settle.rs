@@ -69,6 +69,9 @@ pub(crate) struct SettleContext<'a> {
 /// has as long to show that it is alive, and the subject is blamed if only the environment does.
 const LEAST_FLIP: Duration = Duration::from_secs(5);
 
+/// Why a namespace does not settle if neither the subject nor the controller beside it writes.
+pub(super) const OTHERS_WRITE: &str = "a client other than the subject keeps writing in the case's namespace";
+
 /// How much of the subject's part can be expected to settle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SubjectActivity {
@@ -228,24 +231,31 @@ async fn blame_for_timeout(
     if let Some(never_right) = stuck.as_ref().filter(|it| it.blame == Blame::Subject && !was_right) {
         return wrong_state(never_right, context);
     }
-    if more > 0 {
-        let beside =
-            if more_beside > 0 { format!(", and {more_beside} of the controller beside it") } else { String::new() };
-        return subject_trouble(format!("never became quiet: {more} more writes after {budget:?}{beside}"));
-    }
-    if more_beside > 0 {
-        return environment_trouble(&format!(
-            "the controller beside the subject never became quiet: {more_beside} more writes after {budget:?}"
-        ));
+    if let Some(trouble) = endless_writes([more, more_beside], budget) {
+        return trouble;
     }
     if cache.activity(context.namespace) != activity {
-        return environment_trouble("a client other than the subject keeps writing in the case's namespace");
+        return environment_trouble(OTHERS_WRITE);
     }
     match stuck {
         Some(trouble) if trouble.blame == Blame::Subject => wrong_state(&trouble, context),
         Some(Trouble { why, .. }) => environment_trouble(&format!("{why} (after {budget:?})")),
         None => environment_trouble("the namespace did not become quiet within the budget; raise --budget"),
     }
+}
+
+/// The trouble about writes after the budget: of the subject, and of the controller beside it.
+pub(super) fn endless_writes([more, more_beside]: [u64; 2], budget: Duration) -> Option<Trouble> {
+    if more > 0 {
+        let beside =
+            if more_beside > 0 { format!(", and {more_beside} of the controller beside it") } else { String::new() };
+        return Some(subject_trouble(format!("never became quiet: {more} more writes after {budget:?}{beside}")));
+    }
+    (more_beside > 0).then(|| {
+        environment_trouble(&format!(
+            "the controller beside the subject never became quiet: {more_beside} more writes after {budget:?}"
+        ))
+    })
 }
 
 /// The trouble about a false equation when the budget is spent: the subject did nothing, or did
@@ -317,7 +327,7 @@ fn environment_unmet_equation(cache: &WatchCache, context: &SettleContext<'_>) -
     unmet_equation(cache, context).filter(|trouble| trouble.blame == Blame::Environment)
 }
 
-fn environment_trouble(why: &str) -> Trouble {
+pub(super) fn environment_trouble(why: &str) -> Trouble {
     Trouble::new(Blame::Environment, why)
 }
 

@@ -11,7 +11,10 @@ use std::time::Duration;
 use lockstep_recording::{Blame, Trouble};
 use lockstep_support::clock;
 
-use super::settle::{SettleContext, SettleOutcome, SubjectActivity, discrepancy, failure, wrong_state};
+use super::settle::{
+    OTHERS_WRITE, SettleContext, SettleOutcome, SubjectActivity, discrepancy, endless_writes, environment_trouble,
+    failure, still_withheld, wrong_state,
+};
 use super::{WatchCache, WatchedKind};
 
 /// The length of the silence.
@@ -53,9 +56,16 @@ pub(crate) async fn settle(
         let budget = context.budget;
         let withheld = (context.withheld)();
         let unsettled = match stuck {
-            _ if withheld > 0 => super::settle::still_withheld(withheld, budget),
+            _ if withheld > 0 => still_withheld(withheld, budget),
             Some(trouble) if still || !was_right => wrong_state(&trouble, context),
-            _ if !still => Trouble::new(Blame::Subject, format!("never became quiet: still at it after {budget:?}")),
+            _ if !still => {
+                let writes = || [(context.writes)(), (context.writes_beside)()];
+                let before = writes();
+                clock::pause(2 * QUIET).await;
+                let [more, more_beside] = writes();
+                endless_writes([more - before[0], more_beside - before[1]], budget)
+                    .unwrap_or_else(|| environment_trouble(OTHERS_WRITE))
+            }
             Some(trouble) => wrong_state(&trouble, context),
             None => Trouble::new(Blame::Subject, format!("a request had no answer after {budget:?}")),
         };
@@ -97,9 +107,13 @@ async fn is_silent<T: PartialEq>(happened: &impl Fn() -> T) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use lockstep_case::model::Terminations;
+    use lockstep_recording::ChangeType;
     use lockstep_recording::controllers::ControllerSet;
     use lockstep_support::clock::Instant;
+    use serde_json::json;
 
     use super::*;
 
@@ -141,5 +155,47 @@ mod tests {
         let lag = Duration::from_secs(1);
         let took = settled_after(Duration::ZERO, lag).await;
         assert!(took >= lag + QUIET && took <= lag + 2 * QUIET, "{took:?}");
+    }
+
+    /// The trouble where something is written every tenth of a second: by the subject, or by another
+    /// client.
+    async fn trouble_of_endless_writes(by_subject: bool) -> Trouble {
+        let (cache, under_test, since) = (Arc::new(WatchCache::default()), ControllerSet::default(), clock::instant());
+        cache.follow("ns");
+        let writer = Arc::clone(&cache);
+        let writing = tokio::spawn(async move {
+            for version in 1_u64.. {
+                let meta = json!({"namespace": "ns", "name": "a", "resourceVersion": version.to_string()});
+                writer.deliver(WatchedKind::Deployment, ChangeType::Modified, json!({"metadata": meta}));
+                clock::pause(Duration::from_millis(100)).await;
+            }
+        });
+        let context = SettleContext {
+            namespace: "ns",
+            terminations: Terminations::default(),
+            unbound: false,
+            under_test: &under_test,
+            subject: SubjectActivity::Full,
+            exited: &|| None,
+            writes: &move || if by_subject { u64::try_from(since.elapsed().as_millis()).unwrap_or(0) / 100 } else { 0 },
+            writes_beside: &|| 0,
+            answers: &|| 0,
+            in_flight: &|| 0,
+            withheld: &|| 0,
+            acts_later: &|| false,
+            budget: Duration::from_secs(20),
+        };
+        let unsettled = settle(&cache, &context, &[]).await.unsettled;
+        writing.abort();
+        unsettled.expect("it never settles")
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn writes_of_other_clients_are_not_the_subjects_fault() {
+        let others = trouble_of_endless_writes(false).await;
+        assert_eq!((others.blame, others.why.as_str()), (Blame::Environment, OTHERS_WRITE));
+        let subject = trouble_of_endless_writes(true).await;
+        assert_eq!(subject.blame, Blame::Subject);
+        assert_eq!(subject.why, "never became quiet: 10 more writes after 20s");
     }
 }

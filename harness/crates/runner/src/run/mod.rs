@@ -35,8 +35,8 @@ use lockstep_support::outcome::InterruptCause;
 use lockstep_workload::Workload;
 
 use crate::{
-    Environment, EnvironmentError, Executor, Session, SessionOptions, SessionPool, SessionRenewal,
-    Simulation, StepHook, SubjectOptions, Successor,
+    Environment, EnvironmentError, Executor, Session, SessionOptions, SessionPool, SessionRenewal, Simulation,
+    StepHook, SubjectOptions, Successor,
 };
 
 /// Where and how to play cases.
@@ -332,17 +332,7 @@ impl Setup {
         let cluster_controllers = self.cluster_controllers.clone();
         let (seed, plays, sent) = (self.seed, self.plays, self.request_log.clone());
         let successor = self.successor.clone();
-        Simulation {
-            seed,
-            plays,
-            sent,
-            successor,
-            cluster_controllers,
-            programs,
-            interrupt,
-            steps,
-            ..simulation
-        }
+        Simulation { seed, plays, sent, successor, cluster_controllers, programs, interrupt, steps, ..simulation }
     }
 
     /// Emits an event for each settled step. An error is ignored here, as the next event reports
