@@ -91,8 +91,9 @@ pub fn deleting(object: &Value) -> bool {
     object.at("/metadata/deletionTimestamp").is_some_and(|stamp| !stamp.is_null())
 }
 
-/// A pod template without the hash label, and without nulls and empty maps, which mean nothing to
-/// the API.
+/// A pod template without the hash label, nulls, and what is empty and means the same as nothing.
+/// An empty object may have a meaning: `emptyDir: {}` is a volume, and a pod with `resources: {}`
+/// has another template for upstream than a pod without.
 pub fn bare_template(object: &Value) -> Value {
     let mut template = object.at("/spec/template").cloned().unwrap_or(Value::Null);
     if let Some(labels) = template.pointer_mut("/metadata/labels").and_then(Value::as_object_mut) {
@@ -101,18 +102,21 @@ pub fn bare_template(object: &Value) -> Value {
     without_empties(template)
 }
 
-/// Removes nulls, empty maps and empty lists from maps, at any depth.
+/// The fields of a template with a map from names to values.
+const MAPS: [&str; 7] = ["annotations", "labels", "limits", "matchLabels", "nodeSelector", "overhead", "requests"];
+
+/// Removes nulls, empty lists, and empty maps from names to values, at any depth.
 fn without_empties(value: Value) -> Value {
-    let empty = |value: &Value| match value {
+    let is_empty = |field: &str, value: &Value| match value {
         Value::Null => true,
-        Value::Object(map) => map.is_empty(),
+        Value::Object(map) => map.is_empty() && MAPS.contains(&field),
         Value::Array(list) => list.is_empty(),
         _ => false,
     };
     match value {
         Value::Object(map) => {
             let kept = map.into_iter().map(|(key, value)| (key, without_empties(value)));
-            Value::Object(kept.filter(|(_, value)| !empty(value)).collect::<Map<_, _>>())
+            Value::Object(kept.filter(|(key, value)| !is_empty(key, value)).collect::<Map<_, _>>())
         }
         Value::Array(list) => Value::Array(list.into_iter().map(without_empties).collect()),
         other => other,

@@ -433,6 +433,14 @@ fn availability(#[case] builder: RecordingBuilder, #[case] expected: &str) {
 #[case::a_second_set_for_one_template(
     RecordingBuilder::rolled_out(10).user_step(1, "x").subject_write(&owned_set(&web(), "2", "app:1", 0)),
     "one-template: rs2 has the template of rs1")]
+#[case::a_set_for_empty_resources_of_the_pod(
+    RecordingBuilder::rolled_out(10).user_step(1, "x").subject_write(&with_patch(
+        &owned_set(&web(), "2", "app:1", 0), &json!({"spec": {"template": {"spec": {"resources": {}}}}}))),
+    "")]
+#[case::a_set_for_empty_labels_of_nodes(
+    RecordingBuilder::rolled_out(10).user_step(1, "x").subject_write(&with_patch(
+        &owned_set(&web(), "2", "app:1", 0), &json!({"spec": {"template": {"spec": {"nodeSelector": {}}}}}))),
+    "one-template: rs2 has the template of rs1")]
 #[case::revision_falls_below_a_replica_sets(
     RecordingBuilder::rolled_out(10).subject_write(&set("3", 0, 0)).subject_write(&with_patch(&web(), &revision(3))).user_step(1, "x").subject_write(&with_patch(&web(), &revision(2))),
     "revision: web went from revision 3 to 2, and one of its ReplicaSets has 3")]
