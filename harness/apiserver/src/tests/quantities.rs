@@ -54,3 +54,13 @@ fn writer_of_quantity_in_other_form_owns_its_list(
     let (code, patched) = fixture.request(Method::PATCH, &path, &json!({"metadata": {"labels": {"a": "b"}}}));
     assert_eq!((code, owns(&patched, "third")), (200, false), "a patch reads the stored form");
 }
+
+/// Upstream: `validatePodResources` compares only what is set.
+#[test]
+fn empty_resources_of_a_pod_as_a_whole_are_kept() {
+    let mut server = fixture();
+    let mut web = deployment("web");
+    web["spec"]["template"]["spec"]["resources"] = json!({});
+    let (code, created) = server.request(Method::POST, DEPLOYMENTS, &web);
+    assert_eq!((code, &created["spec"]["template"]["spec"]["resources"]), (201, &json!({})), "{created}");
+}

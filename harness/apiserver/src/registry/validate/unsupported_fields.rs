@@ -22,7 +22,8 @@ pub(crate) fn pod_level_resources(pod: &Value) -> Option<String> {
     if !pod["spec"]["resourceClaims"].is_null() || containers.clone().any(|one| !one["resources"]["claims"].is_null()) {
         return Some("claims of devices".to_owned());
     }
-    if own.is_null() {
+    // Upstream compares nothing where neither requests nor limits are set.
+    if own.as_object().is_none_or(serde_json::Map::is_empty) {
         return None;
     }
     let (requests, limits) = (amounts(&own["requests"]), amounts(&own["limits"]));
