@@ -13,6 +13,7 @@ mod consistency;
 #[cfg(test)]
 mod consistency_test;
 pub mod deployment;
+mod merge_sort;
 mod ownership;
 pub mod replicaset;
 mod settings;

@@ -12,6 +12,7 @@ use rollout_model::ReplicaSet;
 
 use super::plan::DeploymentAction;
 use super::sync::DeploymentSync;
+use crate::merge_sort::merge_sort;
 
 impl DeploymentSync<'_> {
     pub(super) fn clean_up_history(&mut self, old: &[Arc<ReplicaSet>]) {
@@ -23,7 +24,9 @@ impl DeploymentSync<'_> {
         if excess == 0 {
             return;
         }
-        candidates.sort_by(|a, b| {
+        // Not a total order: a ReplicaSet whose revision is not a number is compared by age, so it
+        // may come after an older one of revision 3 and before a younger one of revision 1.
+        candidates = merge_sort(candidates, |a, b| {
             let by_age = a.meta.age_order().cmp(&b.meta.age_order());
             match (a.revision(), b.revision()) {
                 (Some(left), Some(right)) => left.cmp(&right).then(by_age),

@@ -59,6 +59,18 @@ fn cleanup_deployment_order(#[case] limit: i32, #[case] sets: &[(&str, i32)], #[
     assert_eq!(deleted(&fixture), expected);
 }
 
+/// Revisions fall with age, and every third is not a number, which is compared by age: `rs2` comes
+/// before `rs3` and `rs3` before `rs4`, but `rs4` before `rs2`. The standard library's sorts panic.
+#[test]
+fn cleans_up_replica_sets_whose_order_has_cycles() {
+    let mut fixture = TestDeployment::new(1).spec("revisionHistoryLimit", 10);
+    for age in 0..30_u32 {
+        let revision = if age % 3 == 0 { "none".to_owned() } else { (30 - age).to_string() };
+        fixture = fixture.with(TestReplicaSet::new(&format!("rs{age}"), 0, age).revision(&revision));
+    }
+    assert_eq!(deleted(&fixture).len(), 20);
+}
+
 /// The new ReplicaSet's size, and the available pods by the Deployment's status, which alone
 /// matters for Recreate.
 #[rstest]

@@ -8,9 +8,9 @@ use proptest::prelude::*;
 use rollout_model::{Pod, PodCount, PodTraits};
 
 use super::fixtures::{make_plan, now, observed_replica_set, pod, raw};
+use crate::merge_sort::merge_sort;
 use crate::replicaset::PodAdjustment;
 use crate::replicaset::kill_order::{RankedPod, compare};
-use crate::replicaset::pods_to_delete::merge_sort;
 
 /// An independent model of the rules: each rule gives a signed number, and the first that is not 0
 /// decides. The bucket of an age is found by repeated halving.

@@ -7,8 +7,9 @@ use jiff::SignedDuration;
 use rstest::rstest;
 
 use super::fixtures::{TestPod, ago, now, pod};
+use crate::merge_sort::merge_sort;
 use crate::replicaset::kill_order::{RankedPod, age_bucket, compare};
-use crate::replicaset::pods_to_delete::{merge_sort, select_first};
+use crate::replicaset::pods_to_delete::select_first;
 
 const HOUR: i64 = 3600;
 const MONTH: i64 = 30 * 24 * HOUR;
