@@ -309,6 +309,23 @@ async fn forbidden_secrets_do_not_block_other_workloads() {
     assert!(!task.is_finished());
 }
 
+/// A defect in a write is not hidden: the process ends, and another one takes over.
+#[tokio::test(start_paused = true)]
+async fn panic_of_a_write_ends_the_controller() {
+    let server = Server::granting(Rights::of_restarts());
+    server.put(config("c", "1"));
+    server.put(workload("web", "c"));
+    server.interfere(|verb, _| {
+        assert!(!verb.starts_with("PATCH deployments/"), "a defect");
+        None
+    });
+    let (task, _) = start(&server, profile(Profile::Safe)).await;
+    pass(Duration::from_secs(10)).await;
+    assert!(task.is_finished());
+    let error = task.await.unwrap().unwrap_err();
+    assert!(matches!(&error, RunError::Task(why) if why.contains("panicked")), "{error}");
+}
+
 /// Only one annotation has the checksum, keyed; no other write, event or metric has it.
 #[tokio::test(start_paused = true)]
 async fn only_the_annotation_contains_a_secrets_checksum() {

@@ -7,6 +7,7 @@
 //! writes in one namespace delay no other.
 
 use std::collections::BTreeMap;
+use std::panic;
 use std::sync::Arc;
 
 use controller_client::clock;
@@ -42,17 +43,17 @@ impl RestartController {
             tokio::select! {
                 () = self.wakeup.notified() => {}
                 () = clock::sleep_until(next.map(|next| self.start + next)) => {}
-                Some(_) = writes.join_next() => {}
+                Some(()) = join_next(&mut writes) => {}
                 ended = phase.wait_for(|phase| *phase == ControllerPhase::Ending) => is_running = ended.is_err(),
             }
         }
         if !started || lock(&self.fatal).is_some() {
             return;
         }
-        while writes.join_next().await.is_some() {}
+        while join_next(&mut writes).await.is_some() {}
         let works = self.agent().flush(self.elapsed(), self.clock.now());
         self.carry_out(Vec::new(), works, &mut writes).await;
-        while writes.join_next().await.is_some() {}
+        while join_next(&mut writes).await.is_some() {}
     }
 
     /// Reports changes to the webhook instead of restarting workloads (`--webhook-url`).
@@ -75,7 +76,7 @@ impl RestartController {
         });
         for batch in batches {
             while writes.len() >= WRITES {
-                writes.join_next().await;
+                join_next(writes).await;
             }
             let this = self.clone();
             writes.spawn(async move { this.carry_out_in_order(batch).await });
@@ -119,6 +120,16 @@ impl RestartController {
         }
         error
     }
+}
+
+/// Waits for the end of one write. If it panicked, so does the caller: the workload would otherwise
+/// wait for ever for the outcome, and nothing would show it.
+async fn join_next(writes: &mut JoinSet<()>) -> Option<()> {
+    let ended = writes.join_next().await?;
+    if let Some(panicked) = ended.err().and_then(|error| error.try_into_panic().ok()) {
+        panic::resume_unwind(panicked);
+    }
+    Some(())
 }
 
 /// The work by namespace, in order.
