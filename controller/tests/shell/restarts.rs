@@ -309,6 +309,20 @@ async fn forbidden_secrets_do_not_block_other_workloads() {
     assert!(!task.is_finished());
 }
 
+/// A kind that may be listed later counts as forbidden until then: a config, a workload and the
+/// namespaces.
+#[tokio::test(start_paused = true)]
+async fn forbidden_kinds_end_with_their_first_list() {
+    let forbidden = ["configmaps", "statefulsets", "namespaces"];
+    let server = Server::granting(Rights::of_restarts());
+    server.requests().rights.0.retain(|(_, of, ..)| !forbidden.contains(&of.as_str()));
+    let (_task, metrics) = start(&server, profile(Profile::Safe)).await;
+    assert!(metrics.text().contains("rollout_controller_config_restart_forbidden_kinds 3"));
+    server.requests().rights = Rights::of_restarts();
+    pass(Duration::from_secs(30)).await;
+    assert!(metrics.text().contains("rollout_controller_config_restart_forbidden_kinds 0"));
+}
+
 /// A defect in a write is not hidden: the process ends, and another one takes over.
 #[tokio::test(start_paused = true)]
 async fn panic_of_a_write_ends_the_controller() {

@@ -265,12 +265,12 @@ impl WatchSink<RestartUpdate> for RestartController {
     }
 
     fn on_listed(&self, resource: Resource, _version: &str) {
+        lock(&self.refused).remove(&resource);
         let kind = match resource {
             Resource::ConfigMaps => ConfigKind::ConfigMap,
             Resource::Secrets => ConfigKind::Secret,
             _ => return,
         };
-        lock(&self.refused).remove(&resource);
         self.agent().on_listed(kind, self.elapsed());
         self.wakeup.notify_one();
     }
