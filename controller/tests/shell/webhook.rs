@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 use crate::pass;
 use crate::restarts::{config, mounts, secret, workload};
@@ -66,9 +67,9 @@ fn settings(url: &str, format: WebhookFormat, profile: Profile) -> Settings {
     Settings { controllers: [ControllerName::ConfigRestart].into(), restart, ..Settings::default() }
 }
 
-fn run(server: &Server, settings: Settings) {
+fn run(server: &Server, settings: Settings) -> JoinHandle<()> {
     let client = server.client();
-    tokio::spawn(async move { drop(serve(client, settings, ProcessOptions::default(), std::future::pending()).await) });
+    tokio::spawn(async move { drop(serve(client, settings, ProcessOptions::default(), std::future::pending()).await) })
 }
 
 /// Waits until the workload has its checksums.
@@ -128,6 +129,23 @@ async fn webhook_messages_are_retried_unless_rejected_as_invalid() {
     assert_ne!(second, first);
     server.put(config("c", "4"));
     assert_ne!(text(requests.recv().await.unwrap()), second, "what was refused with 400 is not sent again");
+}
+
+/// A run that is aborted sends nothing more. The message would be sent again after a second.
+#[tokio::test]
+async fn webhook_receives_nothing_after_the_run() {
+    let (url, mut requests) = listen(&["503 Service Unavailable"]).await;
+    let server = Server::granting(Rights::of_restarts());
+    server.put(config("c", "1"));
+    server.put(workload("web", "c"));
+    let task = run(&server, settings(&url, WebhookFormat::Json, Profile::Safe));
+    until_adopted(&server, "deployments/web").await;
+    server.put(config("c", "2"));
+    requests.recv().await.unwrap();
+    task.abort();
+    task.await.unwrap_err();
+    pass(Duration::from_millis(1500)).await;
+    assert!(requests.try_recv().is_err());
 }
 
 /// The webhook accepts connections and never responds.

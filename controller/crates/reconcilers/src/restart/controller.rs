@@ -194,13 +194,7 @@ impl Controller for RestartController {
         vec![Box::pin(async move {
             match webhook {
                 None => self.work().await,
-                // At the end, pending messages are sent for a short time.
-                Some(webhook) => {
-                    let sender = tokio::spawn(webhook.clone().work());
-                    self.work().await;
-                    webhook.close();
-                    WebhookQueue::finish(sender).await;
-                }
+                Some(webhook) => webhook.send_during(self.work()).await,
             }
         })]
     }

@@ -11,7 +11,6 @@ use std::time::Duration;
 use controller_client::clock;
 use controller_client::connect::WebhookClient;
 use tokio::sync::{Mutex, mpsc};
-use tokio::task::JoinHandle;
 
 use crate::decisions::restarts::WebhookPayload;
 
@@ -50,11 +49,6 @@ impl WebhookQueue {
         }
     }
 
-    /// Closes the queue.
-    pub(super) fn close(&self) {
-        self.queue().take();
-    }
-
     fn queue(&self) -> MutexGuard<'_, Option<mpsc::Sender<WebhookPayload>>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -64,19 +58,25 @@ impl WebhookQueue {
         (self.sent.load(Ordering::Relaxed), self.lost.load(Ordering::Relaxed))
     }
 
-    /// Sends until the queue is closed.
-    pub(super) async fn work(self: Arc<Self>) {
-        let mut waiting = self.waiting.lock().await;
-        while let Some(payload) = waiting.recv().await {
-            self.send(&payload).await;
+    /// Sends messages until `work` ends, and pending ones for a short time after that. The sender
+    /// is not a separate task, so it ends with its caller even if that is aborted.
+    pub(super) async fn send_during(&self, work: impl Future<Output = ()>) {
+        let end = async {
+            work.await;
+            self.queue().take();
+            clock::sleep(DRAIN_TIMEOUT).await;
+        };
+        tokio::select! {
+            () = self.send_all() => {}
+            () = end => {}
         }
     }
 
-    /// Waits a short time for `work` to send what is left.
-    pub(super) async fn finish(mut work: JoinHandle<()>) {
-        if clock::within(DRAIN_TIMEOUT, &mut work).await.is_none() {
-            work.abort();
-            drop(work.await);
+    /// Sends until the queue is closed and empty.
+    async fn send_all(&self) {
+        let mut waiting = self.waiting.lock().await;
+        while let Some(payload) = waiting.recv().await {
+            self.send(&payload).await;
         }
     }
 
