@@ -116,7 +116,13 @@ impl RestartReconciler {
     pub fn on_write_finished(&mut self, observed: &ObservedWorkload, outcome: WriteOutcome, at: Uptime) {
         let on = Observations { cache: &self.cache, settings: &self.settings };
         self.processed += self.engine.on_write_finished(on, observed, &outcome, at);
-        if let WriteOutcome::Updated(now) = outcome {
+        // Meanwhile a watch may have shown that the workload was deleted, or created again.
+        let is_known = |now: &WorkloadFacts| {
+            self.cache.workload(&observed.workload.name).is_some_and(|cached| cached.meta.uid == now.meta.uid)
+        };
+        if let WriteOutcome::Updated(now) = outcome
+            && is_known(&now)
+        {
             self.on_workload(&observed.workload.name, Some(*now), at);
         }
     }

@@ -1,5 +1,6 @@
 //! What the reconciler does besides the rules: scheduling, reports, and the values of the metrics.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use Profile::{Safe, Xing};
@@ -7,10 +8,12 @@ use rollout_model::names::restart as names;
 use rstest::rstest;
 use serde_json::json;
 
-use crate::Profile;
 use crate::engines::engine::RestartGauges;
 use crate::engines::work::{WorkAction, WriteOutcome};
+use crate::model::plan::ObservedWorkload;
+use crate::model::workload::WorkloadFacts;
 use crate::tests::fixture::{C, Fixture, WEB, deployment, env_from};
+use crate::{Profile, WorkloadKind};
 
 /// A workload that uses two configs, one of which has just changed.
 fn changed(fixture: Fixture) -> Fixture {
@@ -104,6 +107,27 @@ fn workload_with_a_write_in_flight_is_not_planned() {
     assert_eq!(fixture.reconciler.next_due(), None);
     fixture.reconciler.on_write_finished(&work.observed, WriteOutcome::Failed(None), Duration::from_millis(65_300));
     assert_eq!(fixture.reconciler.next_due(), Some(Duration::from_millis(65_500)));
+}
+
+/// The answer to a patch arrives after the watch has shown that the workload was deleted, or
+/// created again under another UID.
+#[rstest]
+fn late_answer_does_not_replace_what_the_watch_has_shown(
+    #[values(Xing, Safe)] profile: Profile,
+    #[values(false, true)] is_created_again: bool,
+) {
+    let mut fixture = changed(Fixture::new(profile));
+    let answer = WorkloadFacts::read(WorkloadKind::Deployment, fixture.get(WEB)).unwrap();
+    let observed = ObservedWorkload::of(Arc::new(answer.clone()), Duration::from_secs(60));
+    fixture.delete(64_000, WEB);
+    if is_created_again {
+        fixture.deployment(64_000, "web", &["c3"]);
+    }
+    let before = fixture.reconciler.gauges();
+    fixture.reconciler.on_write_finished(&observed, WriteOutcome::Updated(Box::new(answer)), Duration::from_secs(65));
+    assert_eq!(before.workloads, usize::from(is_created_again));
+    let after = fixture.reconciler.gauges();
+    assert_eq!((after.workloads, after.configs, after.versions), (before.workloads, before.configs, before.versions));
 }
 
 /// X6: the backoff starts at 200 ms and doubles each time; no event shortens it.
