@@ -41,6 +41,40 @@ async fn lists_go_on_without_the_right_to_watch() {
     assert!((1..=2).contains(&(lists(&server) - before)), "{before} lists and then {}", lists(&server));
 }
 
+/// A server whose lists are older than its watches may begin. The first list follows at once, later
+/// ones ever more rarely, and the metrics show why.
+#[tokio::test(start_paused = true)]
+async fn lists_become_rarer_while_every_watch_has_expired() {
+    let server = Server::default();
+    let metrics = Metrics::default();
+    let process = ProcessOptions { metrics: metrics.clone(), ..ProcessOptions::default() };
+    tokio::spawn(serve(server.client(), settings(), process, std::future::pending()));
+    pass(Duration::from_secs(10)).await;
+    let lists = |server: &Server| server.reads().iter().filter(|read| *read == "LIST deployments").count();
+    let failures = || value(&metrics, "failures_total", "resource=\"deployments\",verb=\"watch\"");
+    let before = lists(&server);
+    server.requests().expires = Some("deployments");
+    end_watches(&server);
+    pass(Duration::from_millis(50)).await;
+    assert_eq!((lists(&server) - before, failures()), (1, 1.0), "one at once, and it has not helped");
+    pass(Duration::from_secs(120)).await;
+    assert!((8..=20).contains(&(lists(&server) - before)), "{} lists in two minutes", lists(&server) - before);
+    assert!((8.0..=20.0).contains(&failures()), "{} failures in two minutes", failures());
+
+    server.requests().expires = None;
+    pass(Duration::from_secs(35)).await;
+    let (recovered, failed) = (lists(&server), failures());
+    server.put(deployment());
+    pass(Duration::from_secs(60)).await;
+    assert_eq!(server.all("replicasets").len(), 1, "found by a watch");
+    assert_eq!((lists(&server), failures()), (recovered, failed));
+    end_watches(&server);
+    server.put(deployment());
+    server.api.forget(server.api.resource_version());
+    pass(Duration::from_millis(50)).await;
+    assert_eq!((lists(&server), failures()), (recovered + 1, failed), "an ordinary 410 is not a failure");
+}
+
 #[tokio::test(start_paused = true)]
 async fn metrics_show_the_times_of_the_last_list_and_event() {
     let server = Server::default();

@@ -32,6 +32,8 @@ pub(crate) struct Requests {
     /// The token that requests must have, if any.
     pub(crate) token: Option<&'static str>,
     pub(crate) refuses_lists: bool,
+    /// The resource whose watches are answered with 410.
+    pub(crate) expires: Option<&'static str>,
     /// Writes whose `VERB path` begins with this get no response.
     pub(crate) hangs: Option<&'static str>,
     pub(crate) interfere: Option<Substitute>,
@@ -58,8 +60,11 @@ impl Requests {
         }
         if matches!(verb, Verb::List | Verb::Watch) {
             self.reads.push(format!("{} {resource}", verb.as_str().to_uppercase()));
-            let refuses = self.refuses_lists && *verb == Verb::List;
-            return if refuses { answer(failure(500, "InternalError", "not now")) } else { Reaction::Pass };
+            return match verb {
+                Verb::List if self.refuses_lists => answer(failure(500, "InternalError", "not now")),
+                Verb::Watch if self.expires == Some(resource) => answer(failure(410, "Expired", "too old")),
+                _ => Reaction::Pass,
+            };
         }
         let operation = format!("{method} {resource}/{name}/{subresource}").trim_end_matches('/').to_owned();
         if self.hangs.is_some_and(|hangs| operation.starts_with(hangs)) {

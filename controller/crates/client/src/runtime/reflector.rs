@@ -1,8 +1,9 @@
 //! Keeps a cache up to date with one kind: list once, then watch.
 //!
 //! A watch that ends resumes at its version; if the server no longer has that version (410), the
-//! reflector lists again. An object that a list no longer contains was deleted. Waits between
-//! attempts grow to half a minute and have no jitter, because a simulation must replay.
+//! reflector lists again, at once unless the last list was for the same reason and led to nothing.
+//! An object that a list no longer contains was deleted. Waits between attempts grow to half a
+//! minute and have no jitter, because a simulation must replay.
 //!
 //! A watch may be refused because of the version where it starts, or because of an event there that
 //! cannot be parsed. So after three refusals in a row the reflector lists before each further
@@ -40,14 +41,6 @@ const MAX_SILENCE_WITH_BOOKMARKS: Duration = Duration::from_secs(90);
 /// Refusals of a watch in a row after which a list precedes each further attempt.
 const MAX_REFUSALS: u32 = 3;
 
-/// Why a watch ended.
-enum WatchEnd {
-    /// It ended in order, and can resume.
-    Closed,
-    /// The server no longer has its version.
-    Expired,
-}
-
 /// What a reflector feeds.
 pub trait WatchSink<C>: Send + Sync + 'static {
     /// The client of its watches.
@@ -72,6 +65,7 @@ pub async fn reflect<W: WireObject, S: WatchSink<W::Update>>(sink: Arc<S>, synce
         cached_keys: BTreeSet::new(),
         wait: FIRST_WAIT,
         refusals: 0,
+        has_expired: false,
         has_bookmarks: false,
         wire: PhantomData,
     };
@@ -109,6 +103,8 @@ struct Reflector<W, S> {
     wait: Duration,
     /// Refused watches in a row.
     refusals: u32,
+    /// Whether the last watch ended because the server no longer had its version.
+    has_expired: bool,
     /// Whether this server sends bookmarks during a watch.
     has_bookmarks: bool,
     wire: PhantomData<W>,
@@ -141,19 +137,31 @@ impl<W: WireObject, S: WatchSink<W::Update>> Reflector<W, S> {
     async fn watch(&mut self, version: &mut String) {
         loop {
             let (before, start) = (version.clone(), clock::instant());
-            let is_refused = match self.watch_once(version).await {
-                Ok(WatchEnd::Closed) => {
+            let result = self.watch_once(version).await;
+            let (is_stuck, is_short) = (*version == before, clock::instant() - start < MIN_WATCH);
+            let is_refused = match result {
+                Ok(()) => {
                     self.informer.on_watch_end();
                     false
                 }
-                Ok(WatchEnd::Expired) => return,
-                Err(error) if error.is_expired() => return,
+                Err(error) if error.is_expired() => {
+                    // The list before this watch did not help. More of them, one directly after the
+                    // other, would load the server without end.
+                    if self.has_expired && is_stuck && is_short {
+                        self.informer.on_failure(ReadVerb::Watch, &error);
+                        pause(&mut self.wait).await;
+                    } else {
+                        self.wait = FIRST_WAIT;
+                    }
+                    self.has_expired = true;
+                    return;
+                }
                 Err(error) => {
                     self.informer.on_failure(ReadVerb::Watch, &error);
                     error.is_answer()
                 }
             };
-            let (is_stuck, is_short) = (*version == before, clock::instant() - start < MIN_WATCH);
+            self.has_expired &= is_stuck && is_short;
             if is_refused && is_stuck {
                 self.refusals = self.refusals.saturating_add(1);
             } else if !is_stuck || !is_short {
@@ -170,7 +178,8 @@ impl<W: WireObject, S: WatchSink<W::Update>> Reflector<W, S> {
         }
     }
 
-    async fn watch_once(&mut self, version: &mut String) -> Result<WatchEnd, RequestError> {
+    /// Follows changes until the watch ends in order, so that it can resume, or fails.
+    async fn watch_once(&mut self, version: &mut String) -> Result<(), RequestError> {
         let failed = |source| RequestError::Server {
             request: format!("WATCH {}", W::RESOURCE.plural()),
             source: Box::new(source),
@@ -185,9 +194,9 @@ impl<W: WireObject, S: WatchSink<W::Update>> Reflector<W, S> {
                 None => {
                     let (resource, seconds) = (W::RESOURCE.plural(), silence.as_secs());
                     tracing::warn!(resource, seconds, "A watch has been silent for too long; restarting it.");
-                    return Ok(WatchEnd::Closed);
+                    return Ok(());
                 }
-                Some(None) => return Ok(WatchEnd::Closed),
+                Some(None) => return Ok(()),
                 Some(Some(event)) => event?,
             };
             match event {
@@ -205,7 +214,6 @@ impl<W: WireObject, S: WatchSink<W::Update>> Reflector<W, S> {
                     self.has_bookmarks |= clock::instant() - began <= MAX_SILENCE_WITH_BOOKMARKS;
                     *version = bookmark.metadata.resource_version;
                 }
-                WatchEvent::Error(status) if status.code == 410 => return Ok(WatchEnd::Expired),
                 WatchEvent::Error(status) => return Err(failed(kube::Error::Api(status))),
             }
             self.informer.on_event();
