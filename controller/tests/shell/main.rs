@@ -289,6 +289,42 @@ async fn deployment_being_deleted_adopts_nothing() {
     assert!(server.writes().is_empty());
 }
 
+/// An adoption that fails does not hold back a release.
+#[tokio::test(start_paused = true)]
+async fn deployment_being_deleted_still_releases() {
+    let server = Server::default();
+    server.put(deployment());
+    start(&server).await;
+    let mut rs = server.all("replicasets").remove(0);
+    let before = server.verbs().len();
+    server.interfere(|verb, _| {
+        let mut going = deployment();
+        going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
+        (verb == "GET deployments/web").then_some((200, going))
+    });
+    server.api.watches("replicasets").unwrap().pause();
+    server.put(orphan());
+    rs["metadata"]["labels"] = json!({"app": "other"});
+    server.put(rs.clone());
+    server.api.watches("replicasets").unwrap().resume();
+    pass(Duration::from_secs(1)).await;
+    let released = format!("PATCH replicasets/{}", rs["metadata"]["name"].as_str().unwrap());
+    assert_eq!(server.verbs()[before..], [released]);
+}
+
+/// Upstream drops an orphan that was deleted before its adoption, and goes on with the others.
+#[tokio::test(start_paused = true)]
+async fn orphan_deleted_before_its_adoption_does_not_end_the_sync() {
+    let server = Server::default();
+    server.put(deployment());
+    server.put(orphan());
+    server.interfere(|verb, _| {
+        (verb == "PATCH replicasets/orphan").then(|| failure(404, "NotFound", "replicasets.apps \"orphan\" not found"))
+    });
+    start(&server).await;
+    assert_eq!(server.verbs()[..2], ["PATCH replicasets/orphan", "POST replicasets"]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn releases_replica_set_that_no_longer_matches() {
     let server = Server::default();

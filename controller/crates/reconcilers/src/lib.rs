@@ -5,6 +5,7 @@
 //! `config-restart` do. [`deployment`], [`replicaset`] and [`restart`] do not know each other, and
 //! nothing here knows which of them run.
 
+mod claims;
 pub mod decisions;
 pub mod deployment;
 pub mod replicaset;

@@ -1,10 +1,7 @@
-//! What the syncs of both rollout controllers have in common: their errors, and the live read
-//! before an adoption.
+//! The errors that the syncs of both rollout controllers have in common.
 
-use controller_client::api::{ApiServer, RequestError, Resource};
+use controller_client::api::{RequestError, Resource};
 use controller_client::metrics::Metrics;
-use rollout_model::Meta;
-use serde_json::Value;
 use thiserror::Error;
 
 use crate::decisions::rollouts::Stale;
@@ -79,25 +76,4 @@ impl From<RequestError> for SyncError {
             }
         }
     }
-}
-
-/// Reads an owner from the API server, so that one whose deletion the cache has not seen adopts
-/// nothing (issue 42639). Returns why it may not adopt, if it may not; `kind` is for that text.
-///
-/// # Errors
-/// If it cannot be read.
-pub(crate) async fn reason_not_to_adopt(
-    api: &ApiServer,
-    resource: Resource,
-    kind: &str,
-    owner: &Meta,
-) -> Result<Option<String>, RequestError> {
-    let fresh = api.get(resource, &owner.namespace, &owner.name).await?;
-    let text = |pointer| fresh.pointer(pointer).and_then(Value::as_str);
-    let (uid, path) = (text("/metadata/uid").unwrap_or_default(), owner.path());
-    if uid != owner.uid {
-        return Ok(Some(format!("{kind} {path} has been recreated, with UID {uid}")));
-    }
-    let deleted = text("/metadata/deletionTimestamp");
-    Ok(deleted.map(|time| format!("{kind} {path} is being deleted since {time}")))
 }

@@ -1,6 +1,6 @@
 //! Applies a plan: sends its requests one after the other, and stops where a failure requires it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use controller_client::Clock;
@@ -9,12 +9,12 @@ use rollout_model::{Deployment, Meta, ReplicaSet};
 use serde_json::Value;
 
 use super::error::DeploymentSyncError;
+use crate::claims::Claimant;
 use crate::decisions::rollouts::deployment::{
     DeploymentAction, DeploymentPlan, NameConflict, NewReplicaSet, ObservedDeployment, OnError, PlanError, PlanStep,
     StatusChange, body, plan_after_conflict, plan_after_refusal, reapply_creation_status,
 };
 use crate::decisions::rollouts::{OwnershipChange, RuleSettings};
-use crate::sync_error::reason_not_to_adopt;
 
 /// The clients and settings that applying a plan needs.
 #[derive(Clone, Copy)]
@@ -29,7 +29,30 @@ pub(crate) struct DeploymentContext<'a> {
     pub(crate) record_write: &'a (dyn Fn(Resource, &str) + Sync),
 }
 
-/// Applies a plan.
+/// Applies the claims of a plan. Returns the names of ReplicaSets that were deleted before they
+/// were adopted, without which the plan must be made again.
+///
+/// # Errors
+/// The first failure; the other claims have been applied all the same.
+pub(crate) async fn apply_claims(
+    context: DeploymentContext<'_>,
+    deployment: &Meta,
+    claims: &[OwnershipChange],
+) -> Result<BTreeSet<String>, DeploymentSyncError> {
+    let record_write = |_: &OwnershipChange, version: &str| (context.record_write)(Resource::ReplicaSets, version);
+    let claimant = Claimant {
+        api: context.api,
+        meta: deployment,
+        resource: Resource::Deployments,
+        kind: "Deployment",
+        kind_text: "deployment",
+        claimed: Resource::ReplicaSets,
+        record_write: &record_write,
+    };
+    Ok(claimant.apply(claims).await?)
+}
+
+/// Applies a plan whose claims have been applied.
 ///
 /// # Errors
 /// The first failure that the plan does not ignore. All steps before it have been applied.
@@ -40,7 +63,7 @@ pub(crate) async fn apply(
 ) -> Result<(), DeploymentSyncError> {
     // Without `..`, so that a new field does not compile until it is handled. The queue handles
     // `requeue`.
-    let DeploymentPlan { claims, steps, requeue: _, failure } = plan;
+    let DeploymentPlan { claims: _, steps, requeue: _, failure } = plan;
     let mut executor = DeploymentExecutor {
         context,
         observed,
@@ -48,7 +71,6 @@ pub(crate) async fn apply(
         answers: BTreeMap::new(),
         has_created: false,
     };
-    executor.apply_claims(claims).await?;
     executor.apply_steps(steps).await?;
     failure.clone().map_or(Ok(()), |error| Err(error.into()))
 }
@@ -63,43 +85,6 @@ struct DeploymentExecutor<'a> {
 }
 
 impl DeploymentExecutor<'_> {
-    /// Applies all claims, even if some fail, and returns the first error.
-    async fn apply_claims(&self, claims: &[OwnershipChange]) -> Result<(), DeploymentSyncError> {
-        if claims.iter().any(|claim| matches!(claim, OwnershipChange::Adopt { .. })) {
-            self.confirm_alive().await?;
-        }
-        let mut result = Ok(());
-        for claim in claims {
-            let outcome = self.apply_claim(claim).await;
-            result = result.and(outcome);
-        }
-        result
-    }
-
-    async fn apply_claim(&self, claim: &OwnershipChange) -> Result<(), DeploymentSyncError> {
-        let (name, releasing) = match claim {
-            OwnershipChange::Adopt { name, .. } => (name, false),
-            OwnershipChange::Release { name, .. } => (name, true),
-        };
-        let patch = claim.patch("Deployment", self.meta);
-        match self.context.api.patch(Resource::ReplicaSets, &self.meta.namespace, name, &patch).await {
-            Ok(answer) => {
-                self.record_write(Resource::ReplicaSets, &answer);
-                Ok(())
-            }
-            // Deleted, or not owned by this Deployment any more: there is nothing to release.
-            Err(error) if releasing && (error.is_not_found() || error.is_invalid()) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    async fn confirm_alive(&self) -> Result<(), DeploymentSyncError> {
-        match reason_not_to_adopt(self.context.api, Resource::Deployments, "deployment", self.meta).await? {
-            Some(reason) => Err(DeploymentSyncError::NotAlive { reason }),
-            None => Ok(()),
-        }
-    }
-
     async fn apply_steps(&mut self, steps: &[PlanStep]) -> Result<(), DeploymentSyncError> {
         let mut is_skipping = false;
         for PlanStep { action, on_error } in steps {

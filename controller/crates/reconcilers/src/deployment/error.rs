@@ -3,6 +3,7 @@
 use controller_client::api::RequestError;
 use thiserror::Error;
 
+use crate::claims::ClaimError;
 use crate::decisions::rollouts::deployment::PlanError;
 use crate::sync_error::SyncError;
 
@@ -35,5 +36,14 @@ pub enum DeploymentSyncError {
 impl From<RequestError> for DeploymentSyncError {
     fn from(error: RequestError) -> Self {
         if error.is_namespace_terminating() { Self::NamespaceTerminating } else { Self::Sync(error.into()) }
+    }
+}
+
+impl From<ClaimError> for DeploymentSyncError {
+    fn from(error: ClaimError) -> Self {
+        match error {
+            ClaimError::NotAlive { reason } => Self::NotAlive { reason },
+            ClaimError::Request(error) => error.into(),
+        }
     }
 }

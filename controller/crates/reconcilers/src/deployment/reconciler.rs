@@ -10,7 +10,7 @@ use controller_client::runtime::{
 };
 use tokio::time::Instant;
 
-use super::apply::{DeploymentContext, apply};
+use super::apply::{DeploymentContext, apply, apply_claims};
 use super::error::DeploymentSyncError;
 use super::observe::observe;
 use super::triggers;
@@ -37,23 +37,25 @@ impl DeploymentReconciler {
         Self { planner, settings, workers, start: clock::instant(), writes: Mutex::default() }
     }
 
-    async fn apply(
+    /// Plans and applies; returns when to sync again even if nothing changes.
+    async fn plan_and_apply(
         &self,
         context: &ControllerContext,
-        observed: &ObservedDeployment,
-        plan: &DeploymentPlan,
-    ) -> Result<(), DeploymentSyncError> {
+        mut observed: ObservedDeployment,
+    ) -> Result<Option<Duration>, DeploymentSyncError> {
+        let mut plan = self.plan(context, &observed);
         if plan.is_idle() {
-            return Ok(());
+            return Ok(plan.requeue);
         }
         let cached =
             |namespace: &str, name: &str| context.shared.cache().replica_set(&NamespacedName::new(namespace, name));
-        let meta = &observed.deployment.meta;
+        let deployment = observed.deployment.clone();
+        let meta = &deployment.meta;
         let key = NamespacedName::new(&meta.namespace, &meta.name);
         let record_write =
             |resource: Resource, version: &str| self.writes().record_write(&key, &meta.uid, resource, version);
         let ControllerContext { api, recorder, shared, .. } = context;
-        let context = DeploymentContext {
+        let sync = DeploymentContext {
             api,
             recorder,
             clock: shared.settings.clock,
@@ -61,7 +63,17 @@ impl DeploymentReconciler {
             cached: &cached,
             record_write: &record_write,
         };
-        apply(context, observed, plan).await
+        let lost = apply_claims(sync, meta, &plan.claims).await?;
+        if !lost.is_empty() {
+            observed.replica_sets.retain(|rs| !lost.contains(&rs.meta.name));
+            plan = self.plan(context, &observed);
+        }
+        apply(sync, &observed, &plan).await?;
+        Ok(plan.requeue)
+    }
+
+    fn plan(&self, context: &ControllerContext, observed: &ObservedDeployment) -> DeploymentPlan {
+        (self.planner)(observed, context.shared.settings.clock.now(), &self.settings)
     }
 
     fn writes(&self) -> MutexGuard<'_, ConsistencyStore<NamespacedName, Resource>> {
@@ -114,9 +126,8 @@ impl Reconcile for DeploymentReconciler {
                 return ReconcileOutcome::Conflict(SyncError::stale(&stale, &context.shared.metrics).into());
             }
         };
-        let plan = (self.planner)(&observed, context.shared.settings.clock.now(), &self.settings);
-        match self.apply(context, &observed, &plan).await {
-            Ok(()) => ReconcileOutcome::Done(plan.requeue),
+        match self.plan_and_apply(context, observed).await {
+            Ok(requeue) => ReconcileOutcome::Done(requeue),
             // Every write fails until the namespace is gone.
             Err(DeploymentSyncError::NamespaceTerminating) => ReconcileOutcome::Done(None),
             Err(error @ DeploymentSyncError::Collision { .. }) => ReconcileOutcome::Conflict(error),

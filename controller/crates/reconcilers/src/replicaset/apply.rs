@@ -6,9 +6,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use controller_client::api::{
-    ApiServer, NamespacedName, Recorder, RequestError, Resource, WriteResponse, WriteResponseMeta,
-};
+use controller_client::api::{ApiServer, NamespacedName, Recorder, Resource, WriteResponse, WriteResponseMeta};
 use controller_client::{Clock, clock};
 use jiff::Timestamp;
 use rollout_model::{Event, EventKind, Meta, ReplicaSet, ReplicaSetSpec, ReplicaSetStatus, names, null_as_default};
@@ -18,11 +16,11 @@ use serde_json::Value;
 use super::error::ReplicaSetSyncError;
 use super::slow_start::{all_at_once, slow_start};
 use super::tracker::ReplicaSetTracker;
+use crate::claims::Claimant;
 use crate::decisions::rollouts::replicaset::{
     ObservedReplicaSet, PodAdjustment, ReplicaSetPlan, ReplicaSetReport, availability, plan, report,
 };
 use crate::decisions::rollouts::{OwnershipChange, RuleSettings};
-use crate::sync_error::reason_not_to_adopt;
 
 /// The clients, settings and records that applying a plan needs.
 #[derive(Clone, Copy)]
@@ -84,51 +82,24 @@ impl ReplicaSetExecutor<'_> {
         self.context.recorder.record(self.meta, &Event { kind, reason, message });
     }
 
-    /// Applies all claims, even if some fail. Returns the first error, or the names of pods that
-    /// were deleted before they were adopted.
+    /// Returns the names of pods that were deleted before they were adopted.
     async fn apply_claims(&self, claims: &[OwnershipChange]) -> Result<BTreeSet<String>, ReplicaSetSyncError> {
-        let (mut lost, mut result, mut alive) = (BTreeSet::new(), Ok(()), None);
-        for claim in claims {
-            let outcome = match claim {
-                OwnershipChange::Adopt { name, .. } => {
-                    if alive.is_none() {
-                        alive = Some(self.confirm_alive().await);
-                    }
-                    match &alive {
-                        Some(Err(reason)) => Err(ReplicaSetSyncError::NotAlive { reason: reason.clone() }),
-                        _ => match self.patch_pod(name, claim).await {
-                            Err(error) if error.is_not_found() => {
-                                lost.insert(name.clone());
-                                Ok(())
-                            }
-                            other => other.map_err(ReplicaSetSyncError::from),
-                        },
-                    }
-                }
-                OwnershipChange::Release { name, .. } => match self.patch_pod(name, claim).await {
-                    // Deleted, or not owned by this ReplicaSet any more: nothing to release.
-                    Err(error) if error.is_not_found() || error.is_invalid() => Ok(()),
-                    other => other.map_err(ReplicaSetSyncError::from),
-                },
-            };
-            result = result.and(outcome);
-        }
-        result.map(|()| lost)
-    }
-
-    async fn patch_pod(&self, name: &str, claim: &OwnershipChange) -> Result<(), RequestError> {
-        let patch = claim.patch("ReplicaSet", self.meta);
-        let pod: WriteResponse = self.context.api.patch_as(Resource::Pods, &self.meta.namespace, name, &patch).await?;
-        // Recorded for the owner, as upstream does; a released pod has no owner.
-        if matches!(claim, OwnershipChange::Adopt { .. }) {
-            self.record_write(Resource::Pods, &pod.metadata.resource_version);
-        }
-        Ok(())
-    }
-
-    async fn confirm_alive(&self) -> Result<(), String> {
-        let reason = reason_not_to_adopt(self.context.api, Resource::ReplicaSets, "replica set", self.meta).await;
-        reason.map_err(|error| error.message())?.map_or(Ok(()), Err)
+        let record_write = |claim: &OwnershipChange, version: &str| {
+            // Recorded for the owner, as upstream does; a released pod has no owner.
+            if matches!(claim, OwnershipChange::Adopt { .. }) {
+                self.record_write(Resource::Pods, version);
+            }
+        };
+        let claimant = Claimant {
+            api: self.context.api,
+            meta: self.meta,
+            resource: Resource::ReplicaSets,
+            kind: "ReplicaSet",
+            kind_text: "replica set",
+            claimed: Resource::Pods,
+            record_write: &record_write,
+        };
+        Ok(claimant.apply(claims).await?)
     }
 
     async fn apply_adjustment(&self, adjustment: PodAdjustment) -> Result<(), ReplicaSetSyncError> {

@@ -4,6 +4,7 @@ use controller_client::api::RequestError;
 use rollout_model::ModelError;
 use thiserror::Error;
 
+use crate::claims::ClaimError;
 use crate::sync_error::SyncError;
 
 /// Why a sync failed. The ReplicaSet is synced again after a backoff.
@@ -29,5 +30,14 @@ pub enum ReplicaSetSyncError {
 impl From<RequestError> for ReplicaSetSyncError {
     fn from(error: RequestError) -> Self {
         Self::Sync(error.into())
+    }
+}
+
+impl From<ClaimError> for ReplicaSetSyncError {
+    fn from(error: ClaimError) -> Self {
+        match error {
+            ClaimError::NotAlive { reason } => Self::NotAlive { reason },
+            ClaimError::Request(error) => error.into(),
+        }
     }
 }
