@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use objects::{deployment, orphan, template};
 use requests::failure;
-use rollout_controller::{Clock, KubernetesMinor, Settings, pod_template_hash, run};
+use rollout_controller::{Clock, KubernetesMinor, Metrics, ProcessOptions, Settings, pod_template_hash, run, serve};
 use serde_json::{Value, json};
 use server::Server;
 use tokio::task::JoinHandle;
@@ -204,6 +204,24 @@ async fn waits_a_limited_time_for_its_own_writes() {
     assert!(sizes.contains(&json!(2)), "{sizes:?}");
     assert_eq!(server.all("replicasets").len(), 2);
     assert_eq!(server.get("deployments/web")["status"]["observedGeneration"], json!(2));
+}
+
+/// Upstream counts such a wait for ReplicaSets only, so the metric of this name has none here.
+#[tokio::test(start_paused = true)]
+async fn waits_for_own_writes_are_not_counted_as_those_of_replica_sets() {
+    let server = Server::default();
+    let metrics = Metrics::default();
+    let process = ProcessOptions { metrics: metrics.clone(), ..ProcessOptions::default() };
+    let clock = Clock::starting_at("2026-01-01T00:00:00Z".parse().unwrap());
+    let settings = Settings { clock, ..Settings::default() };
+    tokio::spawn(serve(server.client(), settings, process, std::future::pending()));
+    pass(Duration::from_secs(1)).await;
+    server.api.watches("replicasets").unwrap().pause();
+    server.put(deployment());
+    pass(Duration::from_millis(200)).await;
+    let text = metrics.text();
+    assert!(text.contains("syncs_total{controller=\"deployment\",result=\"conflict\"}"), "{text}");
+    assert!(!text.contains("stale_sync_skips_total{"), "{text}");
 }
 
 #[tokio::test(start_paused = true)]

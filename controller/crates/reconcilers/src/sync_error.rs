@@ -1,7 +1,6 @@
 //! The errors that the syncs of both rollout controllers have in common.
 
 use controller_client::api::{RequestError, Resource};
-use controller_client::metrics::Metrics;
 use thiserror::Error;
 
 use crate::decisions::rollouts::Stale;
@@ -55,11 +54,11 @@ impl SyncError {
     pub(crate) fn is_outdated(&self) -> bool {
         matches!(self, Self::Stale { .. } | Self::OutOfDate { .. })
     }
+}
 
-    /// A sync that was skipped because a cache is behind; counted.
-    pub(crate) fn stale(stale: &Stale<Resource>, metrics: &Metrics) -> Self {
-        let Stale { resource, written_version, read_version } = *stale;
-        metrics.count_stale_skip(resource.api_group(), resource.plural());
+impl From<Stale<Resource>> for SyncError {
+    fn from(stale: Stale<Resource>) -> Self {
+        let Stale { resource, written_version, read_version } = stale;
         Self::Stale { resource: resource.plural(), observed_version: read_version, written_version }
     }
 }

@@ -95,10 +95,10 @@ impl Metrics {
         let controllers = Arc::new(controller_metrics::ControllerMetrics::default());
         registry.register_collector(Box::new(controllers.clone()));
         let (syncs, leading, slow_renewals) = (Family::default(), Family::default(), Family::default());
-        let help = "Looks at one object, by controller and by what became of them";
+        let help = "Syncs of one object, by controller and result";
         registry.register("rollout_controller_syncs", help, Family::clone(&syncs));
         let stale_skips = Family::default();
-        let help = "Looks at a ReplicaSet that were put off because a cache was behind this controller's own writes";
+        let help = "Syncs of a ReplicaSet that were skipped because a cache was behind this controller's own writes";
         registry.register("replicaset_controller_stale_sync_skips", help, Family::clone(&stale_skips));
         let help = "Whether this process holds the lease, 1, or stands by, 0; the name is the lease's";
         registry.register("leader_election_master_status", help, Family::clone(&leading));
@@ -159,7 +159,7 @@ impl Metrics {
         self.0.syncs.get_or_create(&SyncLabels { controller, result }).inc();
     }
 
-    /// Counts a sync that was skipped because the cache of a kind was behind.
+    /// Counts a sync of a ReplicaSet that was skipped because the cache of a kind was behind.
     pub fn count_stale_skip(&self, group: &'static str, resource: &'static str) {
         self.0.stale_skips.get_or_create(&KindLabels { group, resource }).inc();
     }

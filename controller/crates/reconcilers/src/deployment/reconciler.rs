@@ -122,9 +122,7 @@ impl Reconcile for DeploymentReconciler {
                 self.writes().forget(key, None);
                 return ReconcileOutcome::Done(None);
             }
-            Err(stale) => {
-                return ReconcileOutcome::Conflict(SyncError::stale(&stale, &context.shared.metrics).into());
-            }
+            Err(stale) => return ReconcileOutcome::Conflict(SyncError::from(stale).into()),
         };
         match self.plan_and_apply(context, observed).await {
             Ok(requeue) => ReconcileOutcome::Done(requeue),

@@ -71,7 +71,11 @@ impl ReplicaSetReconciler {
             let cache = context.shared.cache();
             self.tracker.writes().check(key, None, |resource| cache.version(resource))
         };
-        checked.map_err(|stale| SyncError::stale(&stale, &context.shared.metrics).into())
+        checked.map_err(|stale| {
+            // Upstream counts these skips for ReplicaSets only.
+            context.shared.metrics.count_stale_skip(stale.resource.api_group(), stale.resource.plural());
+            SyncError::from(stale).into()
+        })
     }
 }
 
