@@ -7,7 +7,8 @@
 //! equals `1073741824`, and the hash label is ignored (`EqualIgnoreHash`). Here one walk over raw
 //! JSON gives a canonical form. Unknown fields are compared as they are. An empty *object* differs
 //! from an absent one, as upstream's non-nil pointer does (`emptyDir: {}` has a meaning), except
-//! where the API has a map or a plain struct.
+//! where the API has a map or a plain struct. A pod's own `resources` are a pointer, and those of a
+//! container are a struct.
 
 use serde_json::Value;
 
@@ -58,27 +59,48 @@ pub fn without_label(mut template: Value, label: &str) -> Value {
 #[derive(Clone, Copy)]
 struct FieldContext<'a> {
     field: &'a str,
-    /// The depth, if the path so far leads to the template's own labels.
-    to_labels: Option<usize>,
+    part: TemplatePart,
     is_quantity: bool,
 }
 
+/// The parts of a template whose meaning depends on the whole path to them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TemplatePart {
+    Template,
+    Metadata,
+    Labels,
+    Spec,
+    PodResources,
+    Rest,
+}
+
+impl TemplatePart {
+    fn below(self, key: &str) -> Self {
+        match (self, key) {
+            (Self::Template, "metadata") => Self::Metadata,
+            (Self::Metadata, "labels") => Self::Labels,
+            (Self::Template, "spec") => Self::Spec,
+            (Self::Spec, "resources") => Self::PodResources,
+            _ => Self::Rest,
+        }
+    }
+}
+
 impl<'a> FieldContext<'a> {
-    const TEMPLATE: Self = Self { field: "", to_labels: Some(0), is_quantity: false };
-    const ITEM: Self = Self { field: "", to_labels: None, is_quantity: false };
+    const TEMPLATE: Self = Self { field: "", part: TemplatePart::Template, is_quantity: false };
+    const ITEM: Self = Self { field: "", part: TemplatePart::Rest, is_quantity: false };
 
     fn below(self, key: &'a str) -> Self {
-        let step = self.to_labels.filter(|depth| ["metadata", "labels"].get(*depth) == Some(&key));
         Self {
             field: key,
-            to_labels: step.map(|depth| depth + 1),
+            part: self.part.below(key),
             is_quantity: QUANTITY_MAPS.contains(&self.field) || QUANTITIES.contains(&key),
         }
     }
 
     /// Whether a key below this position is the ignored hash label.
     fn is_hash_label(self, key: &str) -> bool {
-        self.to_labels == Some(2) && key == POD_TEMPLATE_HASH
+        self.part == TemplatePart::Labels && key == POD_TEMPLATE_HASH
     }
 
     /// Whether a value here equals an absent one.
@@ -89,6 +111,7 @@ impl<'a> FieldContext<'a> {
             Value::Object(map) => {
                 let mut entries = map.iter();
                 MAPS.contains(&self.field)
+                    && self.part != TemplatePart::PodResources
                     && entries.all(|(key, value)| self.is_hash_label(key) || self.below(key).is_empty_value(value))
             }
             _ => false,
@@ -181,6 +204,17 @@ mod tests {
     #[case::an_empty_struct_is_not_absent(
         json!({"spec": {"volumes": [{"name": "v", "emptyDir": {}}]}}),
         json!({"spec": {"volumes": [{"name": "v"}]}}), false)]
+    #[case::empty_resources_of_a_container_are_absent(
+        json!({"spec": {"containers": [{"name": "c", "resources": {}}]}}),
+        json!({"spec": {"containers": [{"name": "c"}]}}), true)]
+    #[case::empty_resources_of_a_pod_are_not_absent(
+        json!({"spec": {"containers": [{"name": "c"}], "resources": {}}}),
+        json!({"spec": {"containers": [{"name": "c"}]}}), false)]
+    #[case::empty_limits_of_a_pod_are_absent(
+        json!({"spec": {"resources": {"limits": {}}}}), json!({"spec": {"resources": {}}}), true)]
+    #[case::empty_resources_of_a_volume_claim_are_absent(
+        json!({"spec": {"volumes": [{"ephemeral": {"volumeClaimTemplate": {"spec": {"resources": {}}}}}]}}),
+        json!({"spec": {"volumes": [{"ephemeral": {"volumeClaimTemplate": {"spec": {}}}}]}}), true)]
     #[case::amounts_by_value(
         json!({"spec": {"containers": [{"resources": {"limits": {"memory": "1Gi", "cpu": "1000m"}}}]}}),
         json!({"spec": {"containers": [{"resources": {"limits": {"memory": "1073741824", "cpu": 1}}}]}}), true)]
