@@ -18,10 +18,11 @@
 //! ([`restart`]) has the same structure, with its own watches and state: of configs it keeps
 //! checksums, never a value.
 //!
-//! Like upstream's, the Deployment controller does not wait to read its own writes. A cache may
-//! lag; every write carries the resourceVersion that the decision was based on, the server refuses
-//! it if that is outdated, and the Deployment is reconciled again. Pods have no such guard: the
-//! ReplicaSet controller waits until its caches have its own writes.
+//! A cache may lag. Every write carries the resourceVersion that the decision was based on, the
+//! server refuses it if that is outdated, and the Deployment is reconciled again. So the Deployment
+//! controller waits at most 300 ms until its caches have its own writes, where upstream's does not
+//! wait. Pods have no such guard: the ReplicaSet controller waits until its caches have its own
+//! writes, however long that takes.
 //!
 //! The crates, the lowest first. `scripts/house-rules` checks that files do not import each other
 //! in circles.

@@ -62,7 +62,9 @@ pub enum ControllerName {
 
 /// A name of no controller.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{0:?} is not in the list of known controllers; use deployment, replicaset, config-restart, or * for all")]
+#[error(
+    "{0:?} is not in the list of known controllers; use deployment, replicaset, config-restart, or * for the first two"
+)]
 pub struct UnknownController(String);
 
 impl ControllerName {

@@ -54,13 +54,13 @@ pub(crate) struct Flags {
     /// * leaves out
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "deployment", allow_hyphen_values = true)]
     controllers: Vec<String>,
-    /// The one namespace to look after [default: all]
+    /// The one namespace to manage [default: all]
     #[arg(long, value_name = "NAMESPACE", value_parser = namespace)]
     namespace: Option<String>,
-    /// Deployments of one namespace looked after at the same time; four times as many in all
+    /// Deployments of one namespace reconciled at the same time; four times as many in all
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
     concurrent_deployment_syncs: u16,
-    /// ReplicaSets of one namespace looked after at the same time; four times as many in all
+    /// ReplicaSets of one namespace reconciled at the same time; four times as many in all
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
     concurrent_replicaset_syncs: u16,
     /// Whose behaviour to follow

@@ -93,7 +93,7 @@ pub(crate) struct RestartFlags {
     /// Kubeconfig file [default: $KUBECONFIG, ~/.kube/config, or the pod's service account]
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// The one namespace to look after [default: all]
+    /// The one namespace to manage [default: all]
     #[arg(long, value_name = "NAMESPACE", value_parser = namespace)]
     namespace: Option<String>,
     /// Requests a second to the API server in the long run, lists and watches left out; below zero:

@@ -58,8 +58,8 @@ impl OwnedPods {
     }
 
     pub(super) fn put(&mut self, name: &str, pod: Arc<Pod>) {
-        let alike = self.counts.entry(PodGroupKey::of(&pod)).or_insert_with(|| PodCount { pod: pod.clone(), count: 0 });
-        alike.count += 1;
+        let group = self.counts.entry(PodGroupKey::of(&pod)).or_insert_with(|| PodCount { pod: pod.clone(), count: 0 });
+        group.count += 1;
         if let Some(before) = self.by_name.insert(name.to_owned(), pod) {
             self.uncount(&before);
         }
@@ -72,11 +72,11 @@ impl OwnedPods {
     }
 
     fn uncount(&mut self, pod: &Pod) {
-        let likeness = PodGroupKey::of(pod);
-        if let Some(counted) = self.counts.get_mut(&likeness) {
+        let key = PodGroupKey::of(pod);
+        if let Some(counted) = self.counts.get_mut(&key) {
             counted.count -= 1;
             if counted.count == 0 {
-                self.counts.remove(&likeness);
+                self.counts.remove(&key);
             }
         }
     }

@@ -5,8 +5,8 @@
 //!  watches ─────────► Controllers            ▲
 //!  (reflector, wire)      │ each change, to  │ observe
 //!                         ▼ each in turn     │
-//!                   dyn Controller ─┬─ Queued ─► queue ─► look: Deployments | ReplicaSets
-//!                                   └─ Restarts: watches and a view of its own
+//!                   dyn Controller ─┬─ QueueController ─► Queue ─► Reconcile
+//!                                   └─ one with watches and a cache of its own
 //! ```
 //!
 //! [`Controllers`] runs a list of objects that implement `Controller` (`controller.rs`) and knows

@@ -1,6 +1,6 @@
 //! The keys for the checksums of Secrets, their ids, and the MACs made with them.
 //!
-//! `restart/keyed.rs` explains what the MAC of a checksum covers, and why there is one.
+//! `model/secret_hmac.rs` explains what the MAC of a checksum covers, and why there is one.
 //!
 //! Nothing here reads a file or makes a random number. A key is never shown, only its id.
 

@@ -1,5 +1,5 @@
-//! The config-restart controller: its watches, and the inputs and outputs of the agent.
-//! `worker` carries out what the agent decides.
+//! The config-restart controller: its watches, and the inputs and outputs of its reconciler.
+//! `worker` carries out what the reconciler decides.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -40,7 +40,7 @@ pub struct RestartController {
     pub(super) clock: Clock,
     pub(super) start: Instant,
     informers: Informers,
-    agent: Mutex<RestartReconciler>,
+    reconciler: Mutex<RestartReconciler>,
     /// Work that results from watched changes, not from time.
     pub(super) change_work: Mutex<Vec<WorkItem>>,
     pub(super) wakeup: Notify,
@@ -86,7 +86,7 @@ impl RestartController {
             clock: settings.clock,
             start: clock::instant(),
             informers: Informers::new(name, settings.clock, metrics),
-            agent: Mutex::new(RestartReconciler::new(restart.clone())),
+            reconciler: Mutex::new(RestartReconciler::new(restart.clone())),
             change_work: Mutex::default(),
             wakeup: Notify::new(),
             phase: watch::Sender::new(ControllerPhase::Watching),
@@ -148,16 +148,16 @@ impl RestartController {
         clock::instant().saturating_duration_since(self.start)
     }
 
-    pub(super) fn agent(&self) -> MutexGuard<'_, RestartReconciler> {
-        lock(&self.agent)
+    pub(super) fn reconciler(&self) -> MutexGuard<'_, RestartReconciler> {
+        lock(&self.reconciler)
     }
 
-    /// Values for the metrics; the last ones while the agent is busy.
+    /// Values for the metrics; the last ones while the reconciler is busy.
     fn numbers(&self) -> RestartGauges {
         let mut numbers = lock(&self.numbers);
-        match self.agent.try_lock() {
-            Ok(agent) => *numbers = agent.gauges(),
-            Err(TryLockError::Poisoned(agent)) => *numbers = agent.into_inner().gauges(),
+        match self.reconciler.try_lock() {
+            Ok(reconciler) => *numbers = reconciler.gauges(),
+            Err(TryLockError::Poisoned(reconciler)) => *numbers = reconciler.into_inner().gauges(),
             Err(TryLockError::WouldBlock) => {}
         }
         *numbers
@@ -204,12 +204,12 @@ impl Controller for RestartController {
     }
 
     fn start(&self, _all: Vec<NamespacedName>) {
-        self.agent().activate();
+        self.reconciler().activate();
         self.phase.send_replace(ControllerPhase::Active);
     }
 
     fn resync(&self, _all: Vec<NamespacedName>) {
-        self.agent().wake_all(self.elapsed());
+        self.reconciler().wake_all(self.elapsed());
         self.wakeup.notify_one();
     }
 
@@ -245,12 +245,12 @@ impl WatchSink<RestartUpdate> for RestartController {
         let at = self.elapsed();
         let work = match update {
             RestartUpdate::Config(name, now) => {
-                self.agent().on_config(&name, now, at);
+                self.reconciler().on_config(&name, now, at);
                 Vec::new()
             }
-            RestartUpdate::Workload(name, now) => self.agent().on_workload(&name, now.map(|now| *now), at),
+            RestartUpdate::Workload(name, now) => self.reconciler().on_workload(&name, now.map(|now| *now), at),
             RestartUpdate::Namespace(name, now) => {
-                self.agent().on_namespace(&name, now.as_ref(), at);
+                self.reconciler().on_namespace(&name, now.as_ref(), at);
                 Vec::new()
             }
         };
@@ -265,7 +265,7 @@ impl WatchSink<RestartUpdate> for RestartController {
             Resource::Secrets => ConfigKind::Secret,
             _ => return,
         };
-        self.agent().on_listed(kind, self.elapsed());
+        self.reconciler().on_listed(kind, self.elapsed());
         self.wakeup.notify_one();
     }
 

@@ -3,7 +3,7 @@
 //! Unlike the other controllers, this one decides about all workloads in one place, because changes
 //! are gathered over time and the profiles differ in how. Decisions are carried out concurrently:
 //! in profile safe workload by workload, in the others, as their controllers do, one after the
-//! other within a namespace. The agent gives a namespace no more work than its share, so slow
+//! other within a namespace. The reconciler gives a namespace no more work than its share, so slow
 //! writes in one namespace delay no other.
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use super::apply::{RestartContext, RestartError, apply};
 use super::controller::{ControllerPhase, RestartController, lock};
 use crate::decisions::restarts::{Profile, WorkItem, change_payload, payload_for};
 
-/// Concurrent batches of writes; the agent allows fewer for one namespace.
+/// Concurrent batches of writes; the reconciler allows fewer for one namespace.
 const WRITES: usize = 128;
 
 impl RestartController {
@@ -32,10 +32,10 @@ impl RestartController {
         let mut is_running = started;
         while is_running && lock(&self.fatal).is_none() {
             let change_work = std::mem::take(&mut *lock(&self.change_work));
-            let works = self.agent().take_due(self.elapsed(), self.clock.now());
+            let works = self.reconciler().take_due(self.elapsed(), self.clock.now());
             self.report_changes();
             self.carry_out(change_work, works, &mut writes).await;
-            let next = self.agent().next_due();
+            let next = self.reconciler().next_due();
             if next.is_some_and(|next| next <= self.elapsed()) {
                 // There is more to decide. Watches and writes continue in between.
                 yield_now().await;
@@ -51,14 +51,14 @@ impl RestartController {
             return;
         }
         while join_next(&mut writes).await.is_some() {}
-        let works = self.agent().flush(self.elapsed(), self.clock.now());
+        let works = self.reconciler().flush(self.elapsed(), self.clock.now());
         self.carry_out(Vec::new(), works, &mut writes).await;
         while join_next(&mut writes).await.is_some() {}
     }
 
     /// Reports changes to the webhook instead of restarting workloads (`--webhook-url`).
     fn report_changes(&self) {
-        for config in self.agent().take_webhook_changes() {
+        for config in self.reconciler().take_webhook_changes() {
             tracing::info!(%config, "Changed; reported to the webhook, and nothing is restarted.");
             if let Some(webhook) = self.webhook.as_ref().filter(|_| !self.settings.dry_run) {
                 webhook.put(change_payload());
@@ -93,7 +93,7 @@ impl RestartController {
             break;
         }
         if let Some(work) = works.first().filter(|work| work.action.is_write()) {
-            self.agent().finish_namespace(&work.observed.workload.name.namespace);
+            self.reconciler().finish_namespace(&work.observed.workload.name.namespace);
         }
         self.wakeup.notify_one();
     }
@@ -115,7 +115,7 @@ impl RestartController {
             webhook.put(payload);
         }
         if let Some(outcome) = outcome {
-            self.agent().on_write_finished(&work.observed, outcome, self.elapsed());
+            self.reconciler().on_write_finished(&work.observed, outcome, self.elapsed());
             self.wakeup.notify_one();
         }
         error
