@@ -109,7 +109,7 @@ fn workload_list(workloads: &[WorkloadName]) -> String {
 
 /// Says that the checksums annotation cannot be read.
 pub fn unreadable_checksums_event(problem: &str) -> Event {
-    let message = format!("Annotation {} is ignored, and written anew without a restart: {problem}", names::CHECKSUMS);
+    let message = format!("Annotation {} is ignored, and written again without a restart: {problem}", names::CHECKSUMS);
     Event { kind: EventKind::Warning, reason: names::UNREADABLE, message }
 }
 
@@ -134,7 +134,7 @@ pub fn unknown_key_event(secrets: &[&str]) -> Event {
         names.push(&more);
     }
     let message = format!(
-        "The checksums of {} in annotation {} were made with another key and are written anew without a restart; \
+        "The checksums of {} in annotation {} were made with another key and are written again without a restart; \
          pods may have older data. Keep the old key as `previous-key` when a key is rotated",
         names.join(", "),
         names::CHECKSUMS
@@ -217,7 +217,7 @@ mod tests {
     fn event_names_the_secrets_whose_checksums_have_an_unknown_key() {
         let event = unknown_key_event(&["secret/ns/a"]);
         let text = "The checksums of secret/ns/a in annotation com.xing.deployment-restart.applied-config-checksums \
-                    were made with another key and are written anew without a restart; pods may have older data. Keep \
+                    were made with another key and are written again without a restart; pods may have older data. Keep \
                     the old key as `previous-key` when a key is rotated";
         assert_eq!((event.reason, event.message.as_str()), ("ConfigChecksumsUnreadable", text));
         let many = unknown_key_event(&["secret/ns/a"; 7]).message;
@@ -250,7 +250,7 @@ mod tests {
             reason_and_message(throttle_event(Duration::from_millis(900))),
             ("ConfigRestartThrottled", text.to_owned())
         );
-        let text = "Annotation com.xing.deployment-restart.applied-config-checksums is ignored, and written anew without a restart: it is null";
+        let text = "Annotation com.xing.deployment-restart.applied-config-checksums is ignored, and written again without a restart: it is null";
         assert_eq!(
             reason_and_message(unreadable_checksums_event("it is null")),
             ("ConfigChecksumsUnreadable", text.to_owned())
