@@ -48,7 +48,7 @@ pub(crate) async fn apply(
     let lost = executor.apply_claims(&plan_to_apply.claims).await?;
     if !lost.is_empty() {
         observed.pods.retain(|counted| !lost.contains(&counted.pod.name));
-        plan_to_apply = plan(&observed, executor.now(), context.settings)?;
+        plan_to_apply = plan(&observed, executor.now())?;
     }
     // Without `..`, so that a new field does not compile until it is handled.
     let ReplicaSetPlan { claims: _, active, adjustment } = plan_to_apply;

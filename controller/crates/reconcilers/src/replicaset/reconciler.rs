@@ -45,7 +45,7 @@ impl ReplicaSetReconciler {
         // Counts mostly suffice, and their cost does not grow with the number of pods.
         let counts = observe_counts(&shared.cache(), key, outstanding.as_deref());
         if let Some(counts) = counts
-            && let Ok(plan) = plan(&counts, clock.now(), settings)
+            && let Ok(plan) = plan(&counts, clock.now())
             && !plan.has_named_pods()
         {
             return Ok(ReconcileOutcome::Done(apply(sync, counts, plan).await?));
@@ -56,7 +56,7 @@ impl ReplicaSetReconciler {
             self.tracker.expectations().forget(key, None);
             return Ok(ReconcileOutcome::Done(None));
         };
-        let plan = match plan(&observed, clock.now(), settings) {
+        let plan = match plan(&observed, clock.now()) {
             Ok(plan) => plan,
             Err(error) => {
                 tracing::error!(replica_set = %key, %error, "A ReplicaSet cannot be reconciled.");

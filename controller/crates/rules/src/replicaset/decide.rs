@@ -21,11 +21,7 @@ use crate::RuleSettings;
 ///
 /// # Errors
 /// If the selector is invalid. Retrying does not help.
-pub fn plan(
-    observed: &ObservedReplicaSet,
-    now: Timestamp,
-    _settings: &RuleSettings,
-) -> Result<ReplicaSetPlan, ModelError> {
+pub fn plan(observed: &ObservedReplicaSet, now: Timestamp) -> Result<ReplicaSetPlan, ModelError> {
     let rs = &observed.replica_set;
     let (claims, active) = claim::claim(rs, &observed.pods)?;
     let adjustment = if !observed.can_manage_pods || rs.meta.is_deleting() {

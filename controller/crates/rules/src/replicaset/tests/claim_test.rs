@@ -62,6 +62,6 @@ fn an_invalid_selector_ends_the_sync() {
     let mut raw = raw(1);
     raw["spec"]["selector"] = json!({"matchExpressions": [{"key": "a", "operator": "Near"}]});
     let observed = observed_replica_set(raw, []);
-    let error = plan(&observed, super::fixtures::now(), &crate::RuleSettings::default()).unwrap_err();
+    let error = plan(&observed, super::fixtures::now()).unwrap_err();
     assert!(error.to_string().contains("invalid label selector"), "{error}");
 }

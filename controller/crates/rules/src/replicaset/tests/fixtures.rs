@@ -115,7 +115,7 @@ pub(super) fn observed_replica_set(raw: Value, pods: impl IntoIterator<Item = Te
 }
 
 pub(super) fn make_plan(observed: &ObservedReplicaSet) -> ReplicaSetPlan {
-    plan(observed, now(), &RuleSettings::default()).unwrap()
+    plan(observed, now()).unwrap()
 }
 
 pub(super) fn make_report(
