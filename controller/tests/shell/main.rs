@@ -259,6 +259,32 @@ async fn refused_replica_set_is_reported_and_tried_sixteen_times() {
     assert_eq!(server.all("events")[0]["count"], tries);
 }
 
+/// client-go waits for as long as the server says and sends the request again, so upstream's
+/// controller does not know of the refusal.
+#[tokio::test(start_paused = true)]
+async fn refusal_with_a_time_to_wait_is_not_reported() {
+    let server = Server::default();
+    server.put(deployment());
+    let left = Mutex::new(3);
+    server.interfere(move |verb, _| {
+        let mut left = left.lock().unwrap();
+        let hit = verb == "POST replicasets" && *left > 0;
+        *left -= i32::from(hit);
+        let (code, mut body) = failure(429, "TooManyRequests", "too many requests");
+        body["details"] = json!({"retryAfterSeconds": 1});
+        hit.then_some((code, body))
+    });
+    start(&server).await;
+    assert_eq!(server.verbs(), ["POST replicasets"]);
+    pass(Duration::from_secs(3)).await;
+    assert_eq!(server.verbs()[..4], ["POST replicasets"; 4]);
+    assert_eq!(server.all("replicasets").len(), 1);
+    let recorded = events(&server);
+    assert!(recorded.len() == 1 && recorded[0].starts_with("ScalingReplicaSet "), "{recorded:?}");
+    let conditions = server.get("deployments/web")["status"]["conditions"].to_string();
+    assert!(!conditions.contains("ReplicaSetCreateError"), "{conditions}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn terminating_namespace_is_not_retried() {
     let server = Server::default();

@@ -78,7 +78,14 @@ impl Requests {
 }
 
 fn answer((code, body): (u16, Value)) -> Reaction {
-    Reaction::json(StatusCode::from_u16(code).unwrap(), &body)
+    let mut reaction = Reaction::json(StatusCode::from_u16(code).unwrap(), &body);
+    // As the server does.
+    if let Reaction::Answer(response) = &mut reaction
+        && let Some(seconds) = body["details"]["retryAfterSeconds"].as_u64()
+    {
+        response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+    }
+    reaction
 }
 
 /// A `Status` of a failure.

@@ -1,9 +1,11 @@
 //! Reads responses of the API server up to a limit, so that an endless response cannot exhaust
 //! memory.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use futures::{Stream, StreamExt, TryStreamExt, future};
-use http::{HeaderValue, Response, header};
+use http::{HeaderValue, Response, StatusCode, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use kube::Client;
 use kube::api::WatchEvent;
@@ -25,6 +27,8 @@ const MAX_STATUS_BYTES: usize = 1 << 20;
 pub(super) enum ResponseError {
     /// It has more bytes than this limit.
     TooLarge(usize),
+    /// The server refuses the request, and asks to send it again after this time.
+    RetryAfter(Duration, kube::Error),
     /// The server refuses the request, or the connection breaks.
     Failed(kube::Error),
 }
@@ -36,7 +40,7 @@ impl From<kube::Error> for ResponseError {
 }
 
 /// Sends a request and reads the body of its response.
-pub(super) async fn read_body(client: &Client, request: http::Request<Vec<u8>>) -> Result<Bytes, ResponseError> {
+pub(super) async fn read_body(client: &Client, request: http::Request<Bytes>) -> Result<Bytes, ResponseError> {
     let response = client.send(request.map(Body::from)).await?;
     collect_body(check_status(response).await?.into_body(), MAX_BODY_BYTES).await
 }
@@ -96,13 +100,26 @@ async fn check_status(response: Response<Body>) -> Result<Response<Body>, Respon
     if !code.is_client_error() && !code.is_server_error() {
         return Ok(response);
     }
+    let retry_after = retry_after(&response);
     let text = collect_body(response.into_body(), MAX_STATUS_BYTES).await?;
     // A proxy answers with plain text instead of a Status.
     let status = serde_json::from_slice::<Status>(&text).unwrap_or_else(|_| {
         let text = String::from_utf8_lossy(&text);
         Status::failure(text.trim(), "Failed to parse error data").with_code(code.as_u16())
     });
-    Err(ResponseError::Failed(kube::Error::Api(status.boxed())))
+    let error = kube::Error::Api(status.boxed());
+    Err(match retry_after {
+        Some(wait) => ResponseError::RetryAfter(wait, error),
+        None => ResponseError::Failed(error),
+    })
+}
+
+/// How long the server asks to wait, if client-go would wait that long: after 429 or 5xx, and only
+/// for a number of seconds.
+fn retry_after(response: &Response<Body>) -> Option<Duration> {
+    let code = response.status();
+    let seconds = response.headers().get(header::RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
+    (code == StatusCode::TOO_MANY_REQUESTS || code.is_server_error()).then(|| Duration::from_secs(seconds))
 }
 
 async fn collect_body(body: Body, limit: usize) -> Result<Bytes, ResponseError> {

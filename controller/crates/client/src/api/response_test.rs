@@ -1,4 +1,4 @@
-//! Limits on endless responses.
+//! Limits on endless responses, and waits that the server asks for.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -12,11 +12,13 @@ use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::Frame;
 use kube::Client;
 use kube::client::Body;
+use rstest::rstest;
 use serde_json::Value;
 
 use super::pager::ListPager;
 use super::response::{MAX_BODY_BYTES, MAX_LINE_BYTES};
 use super::{ApiServer, ListPage, RequestError, Resource};
+use crate::clock;
 
 const PIECE: usize = 1 << 20;
 
@@ -48,6 +50,58 @@ fn endless(count: &Arc<AtomicUsize>) -> Answer {
 
 fn json(text: &'static str) -> Answer {
     BodyExt::boxed(Full::from(text))
+}
+
+/// A server that gives the first requests this answer, and later ones an empty list; and how many
+/// requests there were.
+fn busy_server(refused: usize, code: u16, retry_after: Option<&'static str>) -> (ApiServer, Arc<AtomicUsize>) {
+    let count = Arc::new(AtomicUsize::new(0));
+    let counted = count.clone();
+    let service = tower::service_fn(move |_: Request<Body>| {
+        let answer = if counted.fetch_add(1, Ordering::Relaxed) < refused {
+            let refusal = Response::builder().status(code);
+            let refusal = retry_after.into_iter().fold(refusal, |refusal, text| refusal.header("Retry-After", text));
+            refusal.body(json("not now"))
+        } else {
+            Response::builder().body(json(r#"{"metadata": {"resourceVersion": "7", "continue": ""}, "items": []}"#))
+        };
+        async move { Ok::<_, Infallible>(answer.unwrap()) }
+    });
+    (ApiServer::new(Client::new(service, "default")), count)
+}
+
+/// client-go: `checkWait` and `IsNextRetry`.
+#[rstest]
+#[case::too_many_requests(3, 429, Some("2"), 4, 6)]
+#[case::unavailable(1, 503, Some("1"), 2, 1)]
+#[case::at_once(10, 500, Some("0"), 11, 0)]
+#[case::without_a_time(1, 429, None, 1, 0)]
+#[case::with_a_date(1, 503, Some("Wed, 21 Oct 2026 07:28:00 GMT"), 1, 0)]
+#[case::other_refusals(1, 409, Some("1"), 1, 0)]
+#[case::too_often(11, 429, Some("1"), 11, 10)]
+#[tokio::test(start_paused = true)]
+async fn refused_request_is_sent_again_when_the_server_says_so(
+    #[case] refused: usize,
+    #[case] code: u16,
+    #[case] retry_after: Option<&'static str>,
+    #[case] requests: usize,
+    #[case] seconds: u64,
+) {
+    for is_list in [false, true] {
+        let (api, count) = busy_server(refused, code, retry_after);
+        let start = clock::instant();
+        let result = if is_list {
+            ListPager::new(Resource::Pods).next_page::<Value>(&api).await.map(drop)
+        } else {
+            api.create(Resource::Events, "ns", &Value::default()).await.map(drop)
+        };
+        assert_eq!(count.load(Ordering::Relaxed), requests);
+        assert_eq!((clock::instant() - start).as_secs(), seconds);
+        match result {
+            Ok(()) => assert!(requests > refused),
+            Err(error) => assert_eq!((error.message().as_str(), requests <= refused), ("not now", true)),
+        }
+    }
 }
 
 #[tokio::test]

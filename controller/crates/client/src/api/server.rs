@@ -1,11 +1,13 @@
 //! A client for the API server's raw JSON, with the few requests that this controller makes.
 //!
-//! Raw JSON, because a typed client drops the fields that it does not know. No retries: the caller
-//! decides what a failure means.
+//! Raw JSON, because a typed client drops the fields that it does not know. As in client-go, the
+//! caller does not see an answer that asks to send the request again later (`Retry-After`), unless
+//! it comes too often. Nothing else is sent again: the caller decides what a failure means.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures::{Stream, StreamExt};
 use kube::Client;
 use kube::api::{DeleteParams, GetParams, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
@@ -29,6 +31,8 @@ use crate::settings::ClientSettings;
 const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Timeout of reads, which can be repeated.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
+/// How often one request is sent again because the server asks for that, as in client-go.
+const MAX_RESENDS: u32 = 10;
 /// How long the server keeps one watch open.
 const WATCH_SECONDS: u32 = 290;
 
@@ -233,11 +237,8 @@ impl ApiServer {
         description: String,
         request: BuiltRequest,
     ) -> Result<T, RequestError> {
-        let _permit = match (&self.throttle, &request) {
-            (Some(throttle), Ok(request)) => throttle.acquire(request.method().as_str(), namespace).await,
-            _ => None,
-        };
-        self.send_unthrottled(description, request).await
+        let throttle = self.throttle.as_deref().map(|throttle| (throttle, namespace));
+        parse(&description, &self.fetch(throttle, &description, request).await?)
     }
 
     async fn send_unthrottled<T: DeserializeOwned>(
@@ -245,25 +246,58 @@ impl ApiServer {
         description: String,
         request: BuiltRequest,
     ) -> Result<T, RequestError> {
-        let request = request.map_err(|error| build_error(&description, error))?;
+        parse(&description, &self.fetch(None, &description, request).await?)
+    }
+
+    /// Sends a request, and again after each wait that the server asks for; returns the body of the
+    /// response. Each time the request takes its turn in the throttle, and has the whole timeout.
+    async fn fetch(
+        &self,
+        throttle: Option<(&Throttle, &str)>,
+        description: &str,
+        request: BuiltRequest,
+    ) -> Result<Bytes, RequestError> {
+        let request = request.map_err(|error| build_error(description, error))?.map(Bytes::from);
         let timeout = if request.method() == http::Method::GET { READ_TIMEOUT } else { WRITE_TIMEOUT };
-        // Parsed here: kube's client logs a response that it cannot parse, and it may contain
-        // Secrets.
-        match clock::within(timeout, response::read_body(&self.client, request)).await {
-            Some(Ok(body)) => serde_json::from_slice(&body).map_err(|error| RequestError::Server {
-                request: description,
-                source: Box::new(kube::Error::SerdeError(error)),
-            }),
-            Some(Err(error)) => Err(response_error(description, error)),
-            None => Err(RequestError::NoAnswer { request: description, seconds: timeout.as_secs() }),
+        let mut resends = 0;
+        loop {
+            let permit = match throttle {
+                Some((throttle, namespace)) => throttle.acquire(request.method().as_str(), namespace).await,
+                None => None,
+            };
+            let answer = clock::within(timeout, response::read_body(&self.client, request.clone())).await;
+            // Not kept during a wait, which would delay the other requests of the namespace.
+            drop(permit);
+            match answer {
+                Some(Ok(body)) => return Ok(body),
+                Some(Err(ResponseError::RetryAfter(wait, error))) if resends < MAX_RESENDS => {
+                    tracing::debug!(request = description, %error, ?wait, "Refused for now; sending it again later.");
+                    resends += 1;
+                    clock::sleep(wait).await;
+                }
+                Some(Err(error)) => return Err(response_error(description.to_owned(), error)),
+                None => {
+                    return Err(RequestError::NoAnswer { request: description.to_owned(), seconds: timeout.as_secs() });
+                }
+            }
         }
     }
+}
+
+/// Parsed here: kube's client logs a response that it cannot parse, and it may contain Secrets.
+fn parse<T: DeserializeOwned>(description: &str, body: &[u8]) -> Result<T, RequestError> {
+    serde_json::from_slice(body).map_err(|error| RequestError::Server {
+        request: description.to_owned(),
+        source: Box::new(kube::Error::SerdeError(error)),
+    })
 }
 
 fn response_error(description: String, error: ResponseError) -> RequestError {
     match error {
         ResponseError::TooLarge(limit) => RequestError::TooLarge { request: description, limit },
-        ResponseError::Failed(source) => RequestError::Server { request: description, source: Box::new(source) },
+        ResponseError::RetryAfter(_, source) | ResponseError::Failed(source) => {
+            RequestError::Server { request: description, source: Box::new(source) }
+        }
     }
 }
 
