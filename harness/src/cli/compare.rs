@@ -1,6 +1,7 @@
 //! `lockstep compare`: plays the same cases on two subjects, and compares what they did.
 
 use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lockstep_case::Case;
@@ -38,7 +39,7 @@ pub(super) struct Arguments {
     timelines: bool,
     /// Keep the recordings in this folder, one folder per side.
     #[arg(help_heading = "Output", long, value_name = "FOLDER")]
-    recordings: Option<std::path::PathBuf>,
+    recordings: Option<PathBuf>,
     #[command(flatten)]
     reports: ReportArgs,
 }
@@ -148,7 +149,7 @@ impl Arguments {
         let flags =
             typed.flags(&OMITTED_FROM_RERUN.map(|flag| if matches!(flag, "subject" | "seeds") { "" } else { flag }));
         let repeat = format!("{} {}{flags}", typed.beginning(), quote(&case.argument()));
-        events.emit(&RunEvent::CaseJudged(&JudgedPlay {
+        let judged = JudgedPlay {
             judgement: &second,
             expected: Some(&first.timeline),
             golden: None,
@@ -159,7 +160,9 @@ impl Arguments {
             item: 0,
             seed: None,
             brief: false,
-        }))?;
+        };
+        events.emit(&RunEvent::CaseJudged(&judged))?;
+        self.reports.keep_evidence(Path::new(""), &judged)?;
         Ok(RunOutcome::most_severe([alone, second.outcome()]))
     }
 }

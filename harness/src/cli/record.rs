@@ -120,7 +120,7 @@ impl JudgeArguments {
         let judgement = verdict::judge(&recorded, &recording, golden);
         let flags = typed.flags(&OMITTED_FROM_RERUN);
         let repeat = format!("{} {}{flags}", typed.beginning(), quote(&path.display().to_string()));
-        events.emit(&RunEvent::CaseJudged(&JudgedPlay {
+        let judged = JudgedPlay {
             judgement: &judgement,
             expected: judgement.expected_timeline(golden),
             golden,
@@ -131,7 +131,9 @@ impl JudgeArguments {
             item: 0,
             seed: None,
             brief: false,
-        }))?;
+        };
+        events.emit(&RunEvent::CaseJudged(&judged))?;
+        self.reports.keep_evidence(Path::new(""), &judged)?;
         Ok(judgement.outcome())
     }
 }

@@ -133,6 +133,12 @@ impl Arguments {
         RerunCommands { program: typed.program.clone(), repeat }
     }
 
+    /// The folder of a round's files, below that of all rounds. Without several rounds it is empty.
+    fn round_folder(&self, round: PlayRound) -> PathBuf {
+        let time = (self.repeat > 1).then(|| round.time.to_string());
+        time.into_iter().chain(round.seed.map(|seed| format!("seed-{seed}"))).collect()
+    }
+
     /// All rounds, in order.
     fn rounds(&self, seeds: Option<&RangeInclusive<u64>>) -> impl Iterator<Item = PlayRound> {
         let seeds: Vec<Option<u64>> = match seeds {
@@ -239,15 +245,13 @@ impl RunState<'_> {
         if let Some(folder) = &arguments.recordings {
             let several = arguments.subject.len() > 1;
             let folder = if several { folder.join(FileName::of(&spec.to_string())) } else { folder.clone() };
-            let folder = if arguments.repeat > 1 { folder.join(round.time.to_string()) } else { folder };
-            let folder = round.seed.map_or_else(|| folder.clone(), |seed| folder.join(format!("seed-{seed}")));
-            recording_files::store(&folder, recording)?;
+            recording_files::store(&folder.join(arguments.round_folder(*round)), recording)?;
         }
         let golden = &self.goldens[&case.argument()];
         let golden = golden.for_subject(&recording.header, arguments.as_version.minor);
         let golden = golden.for_server(&recording.header.cluster.version);
         let judgement = verdict::judge(case, recording, golden);
-        events.emit(&RunEvent::CaseJudged(&JudgedPlay {
+        let judged = JudgedPlay {
             judgement: &judgement,
             expected: judgement.expected_timeline(golden),
             golden,
@@ -258,7 +262,9 @@ impl RunState<'_> {
             item: self.first + play.item - plan.before,
             seed: round.seed,
             brief,
-        }))?;
+        };
+        events.emit(&RunEvent::CaseJudged(&judged))?;
+        arguments.reports.keep_evidence(&arguments.round_folder(*round), &judged)?;
         Ok(judgement.outcome())
     }
 }

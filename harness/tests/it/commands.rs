@@ -319,6 +319,23 @@ fn failure_appears_in_every_requested_report() {
 }
 
 #[test]
+fn evidence_of_each_round_is_kept() {
+    let (folder, area) = folder();
+    let case = area.join("wrong.yaml");
+    let timeline = std::fs::read_to_string(area.join("good.timeline")).expect("readable");
+    std::fs::copy(area.join("good.yaml"), &case).expect("copied");
+    std::fs::write(area.join("wrong.timeline"), timeline.replace("rs1 3 -> 0", "rs1 3 -> 1")).expect("writable");
+    let (case, evidence) = (case.display().to_string(), folder.path().join("evidence"));
+    let arguments = ["run", &case, "--seeds", "1..2", "--repeat", "2", "--evidence", &evidence.display().to_string()];
+    assert_eq!(lockstep(&arguments, &[]).1, 1);
+    for (time, seed) in [(1, 1), (1, 2), (2, 1), (2, 2)] {
+        let about = evidence.join(format!("ours/{time}/seed-{seed}/area/wrong/about.json"));
+        let about = std::fs::read_to_string(&about).unwrap_or_else(|error| panic!("{}: {error}", about.display()));
+        assert!(about.contains(&format!("\"seed\": {seed}")), "{about}");
+    }
+}
+
+#[test]
 fn filter_selects_cases_and_rejects_bad_syntax() {
     let (stdout, code) = lockstep(&["list", "-E", "area(recreate) & !label(scale)"], &[]);
     assert!(

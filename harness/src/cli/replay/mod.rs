@@ -142,7 +142,7 @@ pub(super) async fn execute_replay(
         quote(&arguments.recording.path().display().to_string()),
         typed.flags(&[])
     );
-    events.emit(&RunEvent::CaseJudged(&JudgedPlay {
+    let judged = JudgedPlay {
         judgement: &second,
         expected: Some(&first.timeline),
         golden: None,
@@ -153,7 +153,9 @@ pub(super) async fn execute_replay(
         item: 0,
         seed: None,
         brief: false,
-    }))?;
+    };
+    events.emit(&RunEvent::CaseJudged(&judged))?;
+    arguments.reports.keep_evidence(Path::new(""), &judged)?;
     let (cluster, controller) = (&live.header.subject.name, expected.header.subject.title());
     match (second.outcome(), second.findings.first()) {
         (RunOutcome::Conformant, _) => note!("{cluster} did what {controller} does"),

@@ -15,7 +15,7 @@ use lockstep_verdict::series::RecordingTrace;
 
 use super::super::out::note;
 use super::super::output_paths;
-use super::collector::{Collector, is_good};
+use super::collector::Collector;
 
 /// Writes the page once.
 pub(super) struct PageReporter {
@@ -74,35 +74,11 @@ impl Subscriber for JUnitReporter {
     }
 }
 
-/// Writes evidence below a folder.
-pub(super) struct EvidenceReporter {
-    folder: PathBuf,
-}
-
-impl EvidenceReporter {
-    pub(super) fn new(folder: PathBuf) -> Self {
-        Self { folder }
-    }
-}
-
-impl Subscriber for EvidenceReporter {
-    fn on(&self, event: &RunEvent<'_>) -> Result<(), FileError> {
-        match event {
-            RunEvent::CaseJudged(judged) if !is_good(judged.judgement.outcome()) => {
-                let folder = write_evidence(&self.folder, judged)?;
-                note!("the evidence is in {}", folder.display());
-                Ok(())
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-/// Write the evidence of a play, and return its folder.
-fn write_evidence(folder: &Path, play: &JudgedPlay<'_>) -> Result<PathBuf, FileError> {
+/// Write the evidence of a play. Its folder is `folder/SUBJECT/ROUND/CASE`, and is returned.
+pub(super) fn write_evidence(folder: &Path, round: &Path, play: &JudgedPlay<'_>) -> Result<PathBuf, FileError> {
     let JudgedPlay { judgement, expected, recording, rerun, took, output, .. } = *play;
     let case = judgement.case.split('/').map(FileName::of).collect::<PathBuf>();
-    let folder = folder.join(FileName::of(&judgement.subject.name)).join(case);
+    let folder = folder.join(FileName::of(&judgement.subject.name)).join(round).join(case);
     let path = folder.join("recording.ndjson");
     let write =
         || -> Result<(), RecordingError> { recording.write(std::io::BufWriter::new(private_fs::create(&path)?)) };

@@ -17,14 +17,14 @@ mod progress;
 mod results;
 mod score;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use collector::Collector;
-use files::{EvidenceReporter, JUnitReporter, PageReporter};
+use collector::{Collector, is_good};
+use files::{JUnitReporter, PageReporter, write_evidence};
 pub(super) use github::is_github;
 use lockstep_cluster::supervise::Interrupt;
-use lockstep_runner::run::{RunEvent, Subscriber, Subscribers};
+use lockstep_runner::run::{FileError, JudgedPlay, RunEvent, Subscriber, Subscribers};
 pub(super) use progress::{NotesReporter, ProgressReporter};
 pub(super) use results::{FaultsReporter, HumanStyle};
 use results::{HumanReporter, JsonReporter};
@@ -73,6 +73,15 @@ impl ReportArgs {
     /// Whether evidence of failures is written.
     pub(super) fn keeps_evidence(&self) -> bool {
         self.evidence.is_some()
+    }
+
+    /// Write the evidence of a play that is not conformant, if the user asks for it. `round` is the
+    /// folder of the round; it is empty where each case is played once.
+    pub(super) fn keep_evidence(&self, round: &Path, play: &JudgedPlay<'_>) -> Result<(), FileError> {
+        if let Some(folder) = self.evidence.as_ref().filter(|_| !is_good(play.judgement.outcome())) {
+            note!("the evidence is in {}", write_evidence(folder, round, play)?.display());
+        }
+        Ok(())
     }
 }
 
@@ -138,9 +147,6 @@ pub(super) fn reporters(
     all.push(Arc::new(ScoreReporter::new(json, reports.score.clone())));
     if let Some(shard) = shard {
         all.push(Arc::new(shard));
-    }
-    if let Some(folder) = &reports.evidence {
-        all.push(Arc::new(EvidenceReporter::new(folder.clone())));
     }
     let mut files: Vec<Arc<dyn Subscriber>> = Vec::new();
     if is_github() {
