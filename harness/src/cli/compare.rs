@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lockstep_case::Case;
-use lockstep_cluster::supervise::Interrupt;
 use lockstep_recording::Recording;
 use lockstep_report::RerunCommands;
 use lockstep_runner::Executor;
@@ -69,7 +68,8 @@ pub(super) async fn execute(arguments: Arguments, typed: &CommandLine) -> Result
     let since = clock::instant();
     let title = format!("lockstep compare, {}", arguments.subject.join(" and "));
     let timelines = arguments.timelines || cases.len() == 1;
-    let events = reporters(&arguments.reports, &title, ResultFormat::Human(HumanStyle::Compare { timelines }), None);
+    let reporters = reporters(&arguments.reports, &title, ResultFormat::Human(HumanStyle::Compare { timelines }), None);
+    let events = &reporters.events;
     let setup = arguments.play_args.setup(events.clone());
     let all = cases.len();
     events.emit(&RunEvent::RunStarted { plays: all * 2 })?;
@@ -90,7 +90,7 @@ pub(super) async fn execute(arguments: Arguments, typed: &CommandLine) -> Result
         if let [left, right] = sides.as_slice() {
             for (number, case) in cases.iter().enumerate() {
                 if let (Some(one), Some(two)) = (&left.plays[number], &right.plays[number]) {
-                    outcomes.push(arguments.judge(typed, &events, case, [(left, one), (right, two)])?);
+                    outcomes.push(arguments.judge(typed, events, case, [(left, one), (right, two)])?);
                 }
             }
         }
@@ -98,9 +98,7 @@ pub(super) async fn execute(arguments: Arguments, typed: &CommandLine) -> Result
             break;
         }
     }
-    let unplayed = ended.is_err().then_some(all - outcomes.len());
-    let cause = Interrupt::for_process().cause();
-    events.emit(&RunEvent::RunEnded { outcomes: &outcomes, unplayed, cause, took: since.elapsed() })?;
+    reporters.end(&ended, (&outcomes, all), since)?;
     ended.map(|()| RunOutcome::most_severe(outcomes))
 }
 

@@ -83,22 +83,21 @@ pub(super) fn execute_judge(arguments: &JudgeArguments, typed: &CommandLine) -> 
     arguments.reports.check()?;
     let since = clock::instant();
     let results = arguments.format.results(HumanStyle::Judge);
-    let events = reporters(&arguments.reports, "lockstep judge", results, None);
+    let reporters = reporters(&arguments.reports, "lockstep judge", results, None);
     let paths = find_recordings(&arguments.recordings)?;
     let mut outcomes = Vec::new();
-    let mut cause = None;
+    let mut ended = Ok(());
     Progress::for_process().expect("recording", Some(paths.len()));
     for path in &paths {
-        outcomes.push(arguments.judge(typed, &events, path)?);
+        outcomes.push(arguments.judge(typed, &reporters.events, path)?);
         Progress::for_process().advance(1);
-        cause = Interrupt::for_process().cause();
-        if cause.is_some() {
+        if let Some(cause) = Interrupt::for_process().cause() {
+            ended = Err(CliError::Interrupted(cause));
             break;
         }
     }
-    let unplayed = cause.map(|_| paths.len() - outcomes.len());
-    events.emit(&RunEvent::RunEnded { outcomes: &outcomes, unplayed, cause, took: since.elapsed() })?;
-    cause.map_or_else(|| Ok(RunOutcome::most_severe(outcomes)), |cause| Err(CliError::Interrupted(cause)))
+    reporters.end(&ended, (&outcomes, paths.len()), since)?;
+    ended.map(|()| RunOutcome::most_severe(outcomes))
 }
 
 impl JudgeArguments {

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 
 use lockstep_case::Case;
 use lockstep_cluster::SiteName;
-use lockstep_cluster::supervise::Interrupt;
 use lockstep_recording::FileName;
 use lockstep_report::RerunCommands;
 use lockstep_runner::Executor;
@@ -103,16 +102,14 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &CommandLine) -> Re
     let title = format!("lockstep run, {}", arguments.subject.join(", "));
     let (items, here) = items(&plans, &specs);
     let shard = arguments.sharding.results(typed, items, |item| here.contains(&item.number));
-    let events = reporters(&arguments.reports, &title, results, shard);
+    let reporters = reporters(&arguments.reports, &title, results, shard);
+    let events = &reporters.events;
     events.emit(&RunEvent::RunStarted { plays })?;
-    let mut run =
-        RunState { arguments: &arguments, typed, goldens: &goldens, events: &events, outcomes: Vec::new(), first: 0 };
+    let mut run = RunState { arguments: &arguments, typed, goldens: &goldens, events, outcomes: Vec::new(), first: 0 };
     let ended = run.play_all(&specs, &environments, &plans).await;
     let outcomes = run.outcomes;
     // Also report a run that ended early.
-    let (unplayed, cause) = (plays.saturating_sub(outcomes.len()), Interrupt::for_process().cause());
-    let unplayed = ended.is_err().then_some(unplayed);
-    events.emit(&RunEvent::RunEnded { outcomes: &outcomes, unplayed, cause, took: since.elapsed() })?;
+    reporters.end(&ended, (&outcomes, plays), since)?;
     ended.map(|()| arguments.sharding.outcome(outcomes, plays))
 }
 

@@ -318,6 +318,33 @@ fn failure_appears_in_every_requested_report() {
     assert_eq!(code, 4, "nothing is left that failed");
 }
 
+/// No report of a run without a judgement looks like one of a run without a failure.
+#[test]
+fn run_that_ends_early_says_so_in_every_report() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("written");
+    let cases = ["run", "recreate/three", "recreate/scale", "--cluster", "sim", "--subject", "command:true"];
+    let (page, xml, summary) = (path("page.html"), path("junit.xml"), path("summary.md"));
+    let arguments = [&cases[..], &["--html", &page, "--junit", &xml]].concat();
+    let job = [("GITHUB_ACTIONS", "true"), ("GITHUB_STEP_SUMMARY", summary.as_str())];
+    let (stdout, code) = lockstep(&arguments, &job);
+    let (title, error) = ("ended early, 2 cases not played", "exited after each of 3 starts");
+    assert_eq!(code, 1, "{stdout}");
+    assert!(stdout.contains(&format!("::error title=the run {}::", title.replace(',', "%2C"))), "{stdout}");
+    assert!(stdout.lines().any(|line| line.starts_with("::error") && line.contains(error)), "{stdout}");
+    let (xml, page, summary) = (read("junit.xml"), read("page.html"), read("summary.md"));
+    assert!(xml.contains("tests=\"1\"") && xml.contains("errors=\"1\""), "{xml}");
+    assert!(xml.contains(title) && xml.contains(error), "{xml}");
+    assert!(page.contains(&format!("command:true ({title})</h1>")) && page.contains(error), "{page}");
+    assert!(summary.starts_with(&format!("### Lockstep: 0 conformant, then {title}\n")), "{summary}");
+    assert!(summary.contains(error), "{summary}");
+    let (stdout, code) = lockstep(&[&cases[..], &["--output", "json"]].concat(), &[]);
+    let line: serde_json::Value = serde_json::from_str(stdout.trim_end()).expect("one line of JSON");
+    assert_eq!((code, &line["exitCode"], &line["notPlayed"]), (1, &1.into(), &2.into()));
+    assert!(line["error"].as_str().is_some_and(|text| text.contains(error)), "{line}");
+}
+
 #[test]
 fn evidence_of_each_round_is_kept() {
     let (folder, area) = folder();

@@ -484,7 +484,7 @@ mod tests {
         assert!(text[difference..].contains("\n  -         rs1 10 -> 12\n  +         rs1 10 -> 13\n"), "{text}");
         assert!(!text.contains("also:"), "{text}");
 
-        let xml = junit(&[TimedJudgement { judgement: &judgement, rerun: &rerun, took: Duration::ZERO }]);
+        let xml = junit(&[TimedJudgement { judgement: &judgement, rerun: &rerun, took: Duration::ZERO }], None);
         assert!(xml.contains(&format!("message=\"non-conformant: step 2 (ready 1): {what}\"")), "{xml}");
         let annotation = case_annotation(&judgement, &rerun).unwrap();
         assert!(annotation.starts_with("::error file=cases/rolling/x.yaml,line=6,title="), "{annotation}");

@@ -5,13 +5,14 @@
 
 use std::fmt::Write;
 
-use lockstep_support::outcome::{InterruptCause, RunOutcome};
+use lockstep_support::outcome::RunOutcome;
 use lockstep_support::sanitize;
 use lockstep_verdict::Judgement;
 
 use super::failure::{RerunCommands, failure, headline};
 use super::failure_signature::first_line;
 use super::page::escape;
+use super::summary::EarlyEnd;
 
 /// The most failures in a summary, whose size GitHub limits. The rest is counted.
 const MOST_FAILURES: usize = 20;
@@ -50,6 +51,12 @@ pub fn case_annotation(judgement: &Judgement, rerun: &RerunCommands) -> Option<S
     Some(annotation(level, at, &title, failure(judgement, rerun, false).trim_end()))
 }
 
+/// The annotation of a run that ended early. No file is to blame.
+#[must_use]
+pub fn early_end_annotation(early: &EarlyEnd) -> String {
+    format!("::error title={}::{}", property(&format!("the run {}", early.title())), data(&early.error))
+}
+
 /// A judged play in a summary.
 #[derive(Debug, Clone, Copy)]
 pub struct JudgedCase<'a> {
@@ -59,11 +66,12 @@ pub struct JudgedCase<'a> {
     pub rerun: &'a RerunCommands,
 }
 
-/// The summary of a job: counts, the interruption if there was one, and each failure with a
+/// The summary of a job: counts, why the run ended early if it did, and each failure with a
 /// collapsed diff.
 #[must_use]
-pub fn job_summary(conformant: usize, failed: &[JudgedCase<'_>], cut: Option<InterruptCause>) -> String {
-    let cut = cut.map_or_else(String::new, |cause| format!(", then interrupted ({cause})"));
+pub fn job_summary(conformant: usize, failed: &[JudgedCase<'_>], early: Option<&EarlyEnd>) -> String {
+    let cut =
+        early.map_or_else(String::new, |early| format!(", then {}\n\n{}", early.title(), block("", &early.error)));
     let total = conformant + failed.len();
     let mut text = match failed.len() {
         0 => format!("### Lockstep: {total} conformant{cut}\n"),
@@ -96,11 +104,15 @@ pub fn job_summary(conformant: usize, failed: &[JudgedCase<'_>], cut: Option<Int
 
 /// A report as a block that GitHub colours like a diff of git: its signs begin the lines.
 fn diff_block(report: &str) -> String {
-    // A report must not end the block.
-    let longest = report.split(|letter| letter != '`').map(str::len).max().unwrap_or(0);
-    let fence = "`".repeat(longest.max(2) + 1);
     let lines: Vec<&str> = report.lines().map(|line| line.strip_prefix("  ").unwrap_or(line)).collect();
-    format!("{fence}diff\n{}\n{fence}\n", lines.join("\n"))
+    block("diff", &lines.join("\n"))
+}
+
+/// A block of code, which its text cannot end.
+fn block(language: &str, text: &str) -> String {
+    let longest = text.split(|letter| letter != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{fence}{language}\n{}\n{fence}\n", sanitize::text(text))
 }
 
 /// A cell of a table: one line, no bars.

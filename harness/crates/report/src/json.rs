@@ -11,11 +11,20 @@ use serde_json::{Value, json};
 
 use super::failure::{RerunCommands, sentence};
 use super::play_summary::PlaySummary;
+use super::summary::EarlyEnd;
 
 /// A judgement as one line without line break. Fields are only ever added.
 #[must_use]
 pub fn json(judgement: &Judgement) -> String {
     sanitize::json(&object(judgement).to_string()).into_owned()
+}
+
+/// The last line of a run that ended early.
+#[must_use]
+pub fn early_end_json(early: &EarlyEnd) -> String {
+    let EarlyEnd { error, unplayed, exit_code, .. } = early;
+    let value = json!({"error": error, "notPlayed": unplayed, "exitCode": exit_code});
+    sanitize::json(&value.to_string()).into_owned()
 }
 
 /// A judgement of one of many plays: also its item number, the rerun command, and the other fields

@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use lockstep_support::outcome::RunOutcome;
+use lockstep_support::sanitize;
 use lockstep_verdict::Judgement;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite, XmlString};
 
 use super::failure::{RerunCommands, failure, headline};
+use super::summary::EarlyEnd;
 
 /// A judged play with its duration.
 #[derive(Debug, Clone, Copy)]
@@ -20,9 +22,9 @@ pub struct TimedJudgement<'a> {
 }
 
 /// The XML. A suite is a subject on a cluster. A play that is neither conformant nor non-conformant
-/// is an error.
+/// is an error. So is the early end of a run.
 #[must_use]
-pub fn junit(plays: &[TimedJudgement<'_>]) -> String {
+pub fn junit(plays: &[TimedJudgement<'_>], early: Option<&EarlyEnd>) -> String {
     let mut report = Report::new("lockstep");
     let mut suites: Vec<(String, Vec<&TimedJudgement<'_>>)> = Vec::new();
     for it in plays {
@@ -35,6 +37,13 @@ pub fn junit(plays: &[TimedJudgement<'_>]) -> String {
     for (name, all) in suites {
         let mut suite = TestSuite::new(name);
         suite.add_test_cases(all.into_iter().map(test_case));
+        report.add_test_suite(suite);
+    }
+    if let Some(early) = early {
+        let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+        status.set_type("early end").set_message(early.title()).set_description(sanitize::text(&early.error));
+        let mut suite = TestSuite::new("lockstep");
+        suite.add_test_case(TestCase::new("run", status));
         report.add_test_suite(suite);
     }
     report.to_string().unwrap_or_else(|error| format!("<!-- {error} -->"))

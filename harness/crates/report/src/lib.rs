@@ -47,12 +47,12 @@ pub use faults::{CaseFaults, FaultsSummary, faults, faults_json, faults_table, l
 pub use handover::{
     CaseHandovers, HandoverDifference, TriedHandover, handovers, handovers_json, handovers_markdown, handovers_table,
 };
-pub use json::{identity, json, json_of_play};
+pub use json::{early_end_json, identity, json, json_of_play};
 pub use play_summary::{PlayScore, PlaySummary, PlayTally};
 pub use rows::bless_diff;
 pub use score::{score, score_json, score_markdown, score_of_plays};
 pub use side_by_side::{TitledTimeline, side_by_side};
-pub use summary::{common_causes, list_not_conformant, summary};
+pub use summary::{EarlyEnd, common_causes, list_not_conformant, summary};
 pub use table::{table, totals};
 pub use versions::{VersionPair, VersionSummary, VersionsReport, versions, versions_json, versions_markdown};
 pub use wrap::wrap;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use lockstep_support::outcome::RunOutcome;
+use lockstep_support::outcome::{InterruptCause, RunOutcome};
 use lockstep_support::pluralize;
 
 use super::failure_signature::first_line;
@@ -13,6 +13,29 @@ use super::play_summary::PlaySummary;
 
 /// The most differing words in a line.
 const MOST_WORDS: usize = 2;
+
+/// Why a run ended before every case was played.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EarlyEnd {
+    /// The error of the command.
+    pub error: String,
+    /// The signal, if one ended the run.
+    pub interrupt: Option<InterruptCause>,
+    /// The number of cases that were not played, if it is known.
+    pub unplayed: Option<usize>,
+    /// The exit code of the command.
+    pub exit_code: u8,
+}
+
+impl EarlyEnd {
+    /// `ended early, 3 cases not played`.
+    #[must_use]
+    pub(crate) fn title(&self) -> String {
+        let how = self.interrupt.map_or_else(|| "ended early".to_owned(), |cause| format!("interrupted: {cause}"));
+        let unplayed = self.unplayed.map(|cases| format!(", {} not played", pluralize(cases, "case")));
+        how + &unplayed.unwrap_or_default()
+    }
+}
 
 /// `12 cases in 3.2 s: 10 conformant, 1 non-conformant, 1 inconclusive`.
 #[must_use]

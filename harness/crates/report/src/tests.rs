@@ -347,7 +347,7 @@ fn hostile_texts_of_recording_are_harmless_in_reports() {
                 frames: Some(&frames),
             }],
         ),
-        junit(&[TimedJudgement { judgement: &judgement, rerun: &none, took: Duration::ZERO }]),
+        junit(&[TimedJudgement { judgement: &judgement, rerun: &none, took: Duration::ZERO }], None),
     ];
     for text in shown {
         let acts = |letter| lockstep_support::sanitize::is_unprintable(letter) && !matches!(letter, '\n' | '\t');
@@ -368,7 +368,7 @@ fn every_report_calls_unblessed_case_unblessed() {
         (judge(&recording(12), Some(&changed)), "the case has changed since it was blessed"),
     ] {
         let rerun = rerun();
-        let xml = junit(&[TimedJudgement { judgement: &judgement, rerun: &rerun, took: Duration::ZERO }]);
+        let xml = junit(&[TimedJudgement { judgement: &judgement, rerun: &rerun, took: Duration::ZERO }], None);
         assert!(xml.contains(&format!("<error message=\"unblessed: {why}\" type=\"unblessed\">")), "{xml}");
         let value: Value = serde_json::from_str(&as_json(&judgement)).unwrap();
         assert_eq!((&value["verdict"], &value["outcome"]), (&json!("unblessed"), &json!("unblessed")));

@@ -17,7 +17,6 @@ use std::sync::Arc;
 use interleavings::{Interleavings, ReplayComparison, with_recorded_name};
 use lockstep_case::{self as case, Case};
 use lockstep_cluster::SiteName;
-use lockstep_cluster::supervise::Interrupt;
 use lockstep_recording::controllers::Controller;
 use lockstep_recording::{Header, SubjectKind, secret};
 use lockstep_report::RerunCommands;
@@ -97,7 +96,7 @@ pub(super) async fn execute_replay(
     }
     let play_args = &arguments.play_args;
     play_args.check(std::slice::from_ref(to_play.case()), std::slice::from_ref(&spec))?;
-    let events = reporters(
+    let reporters = reporters(
         &arguments.reports,
         "lockstep replay",
         ResultFormat::Human(HumanStyle::Compare { timelines: true }),
@@ -132,7 +131,7 @@ pub(super) async fn execute_replay(
         write_case(path, &case)?;
     }
     let titles = [expected.header.subject.name.clone(), live.header.subject.name.clone()];
-    events.emit(&RunEvent::CaseCompared {
+    reporters.events.emit(&RunEvent::CaseCompared {
         titles: titles.each_ref().map(String::as_str),
         judgements: [&first, &second],
     })?;
@@ -154,7 +153,7 @@ pub(super) async fn execute_replay(
         seed: None,
         brief: false,
     };
-    events.emit(&RunEvent::CaseJudged(&judged))?;
+    reporters.events.emit(&RunEvent::CaseJudged(&judged))?;
     arguments.reports.keep_evidence(Path::new(""), &judged)?;
     let (cluster, controller) = (&live.header.subject.name, expected.header.subject.title());
     match (second.outcome(), second.findings.first()) {
@@ -175,8 +174,7 @@ pub(super) async fn execute_replay(
         );
     }
     let outcomes = [second.outcome()];
-    let cause = Interrupt::for_process().cause();
-    events.emit(&RunEvent::RunEnded { outcomes: &outcomes, unplayed: None, cause, took: since.elapsed() })?;
+    reporters.end(&Ok(()), (&outcomes, 1), since)?;
     Ok(RunOutcome::most_severe(outcomes))
 }
 

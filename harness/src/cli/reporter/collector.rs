@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use lockstep_report::RerunCommands;
 use lockstep_report::page::CaseSection;
+use lockstep_report::{EarlyEnd, RerunCommands};
 use lockstep_runner::run::{FileError, RunEvent, Subscriber};
 use lockstep_support::outcome::RunOutcome;
 use lockstep_timeline::Timeline;
@@ -47,11 +47,18 @@ pub(super) struct CollectedPlays {
     pub(super) cases: BTreeSet<String>,
     /// The number of conformant plays that were not kept.
     pub(super) discarded: usize,
+    /// Why the run ended early, if it did.
+    pub(super) early: Option<EarlyEnd>,
 }
 
 impl Collector {
     pub(super) fn new(keeps_good: bool, keeps_frames: bool) -> Self {
         Self { keeps_good, keeps_frames, state: Mutex::default() }
+    }
+
+    /// Keep why the run ended early for the reports that are written at its end.
+    pub(super) fn end_early(&self, early: EarlyEnd) {
+        self.state().early = Some(early);
     }
 
     /// The plays so far.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use lockstep_recording::{FileName, RecordingError};
 use lockstep_report as report;
 use lockstep_report::junit::{TimedJudgement, junit};
-use lockstep_report::page::{CaseSection, page};
+use lockstep_report::page::{CaseSection, page, page_of_run};
 use lockstep_runner::run::{FileError, JudgedPlay, RunEvent, Subscriber};
 use lockstep_support::private_fs;
 use lockstep_verdict::series::RecordingTrace;
@@ -33,14 +33,13 @@ impl PageReporter {
 
 impl Subscriber for PageReporter {
     fn on(&self, event: &RunEvent<'_>) -> Result<(), FileError> {
-        let RunEvent::RunEnded { cause, .. } = event else { return Ok(()) };
+        let RunEvent::RunEnded { .. } = event else { return Ok(()) };
         if self.is_written.swap(true, Ordering::Relaxed) {
             return Ok(());
         }
-        let cut = cause.map_or_else(String::new, |cause| format!(" (interrupted: {cause})"));
         let state = self.collected.snapshot();
         let sheets: Vec<_> = state.plays.iter().map(|it| it.sheet()).collect();
-        output_paths::write(&self.path, &page(&format!("{}{cut}", self.title), &sheets))?;
+        output_paths::write(&self.path, &page_of_run(&self.title, &sheets, state.early.as_ref()))?;
         note!("the page is {}", self.path.display());
         Ok(())
     }
@@ -70,7 +69,7 @@ impl Subscriber for JUnitReporter {
             .iter()
             .map(|it| TimedJudgement { judgement: &it.judgement, rerun: &it.rerun, took: it.took.unwrap_or_default() })
             .collect();
-        output_paths::write(&self.path, &junit(&played))
+        output_paths::write(&self.path, &junit(&played, state.early.as_ref()))
     }
 }
 

@@ -24,7 +24,10 @@ use collector::{Collector, is_good};
 use files::{JUnitReporter, PageReporter, write_evidence};
 pub(super) use github::is_github;
 use lockstep_cluster::supervise::Interrupt;
+use lockstep_report::EarlyEnd;
 use lockstep_runner::run::{FileError, JudgedPlay, RunEvent, Subscriber, Subscribers};
+use lockstep_support::clock::Instant;
+use lockstep_support::outcome::RunOutcome;
 pub(super) use progress::{NotesReporter, ProgressReporter};
 pub(super) use results::{FaultsReporter, HumanStyle};
 use results::{HumanReporter, JsonReporter};
@@ -129,12 +132,36 @@ pub(super) fn messages(progress: ProgressReporter) -> Subscribers {
 }
 
 /// The reporters of a run with judged plays.
+pub(super) struct RunReporters {
+    pub(super) events: Subscribers,
+    collected: Arc<Collector>,
+}
+
+impl RunReporters {
+    /// Report the end of a run of so many plays, or that it ended early.
+    pub(super) fn end(
+        &self,
+        ended: &Result<(), CliError>,
+        (outcomes, plays): (&[RunOutcome], usize),
+        since: Instant,
+    ) -> Result<(), FileError> {
+        let cause = Interrupt::for_process().cause();
+        let unplayed = ended.is_err().then(|| plays.saturating_sub(outcomes.len()));
+        if let Err(error) = ended {
+            let (error, exit_code) = (error.to_string(), error.outcome().code());
+            self.collected.end_early(EarlyEnd { error, interrupt: cause, unplayed, exit_code });
+        }
+        self.events.emit(&RunEvent::RunEnded { outcomes, unplayed, cause, took: since.elapsed() })
+    }
+}
+
+/// The reporters of a run with judged plays, as the arguments ask for them.
 pub(super) fn reporters(
     reports: &ReportArgs,
     title: &str,
     results: ResultFormat,
     shard: Option<ShardResults>,
-) -> Subscribers {
+) -> RunReporters {
     let keeps_good = reports.html.is_some() || reports.junit.is_some();
     let collected = Arc::new(Collector::new(keeps_good, reports.html.is_some()));
     let mut all: Vec<Arc<dyn Subscriber>> =
@@ -142,7 +169,7 @@ pub(super) fn reporters(
     let json = matches!(results, ResultFormat::Json);
     match results {
         ResultFormat::Human(style) => all.push(Arc::new(HumanReporter::new(style, Arc::clone(&collected)))),
-        ResultFormat::Json => all.push(Arc::new(JsonReporter)),
+        ResultFormat::Json => all.push(Arc::new(JsonReporter(Arc::clone(&collected)))),
     }
     all.push(Arc::new(ScoreReporter::new(json, reports.score.clone())));
     if let Some(shard) = shard {
@@ -160,15 +187,19 @@ pub(super) fn reporters(
     }
     // Reports that are files are also written at an interruption that leaves no time for anything
     // else.
-    let last = Subscribers::new(files.clone());
+    let (last, interrupted) = (Subscribers::new(files.clone()), Arc::clone(&collected));
     Interrupt::for_process().on_forced_exit(move || {
         let cause = Interrupt::for_process().cause();
+        if let Some(signal) = cause {
+            let (error, exit_code) = (CliError::Interrupted(signal).to_string(), signal.code());
+            interrupted.end_early(EarlyEnd { error, interrupt: cause, unplayed: None, exit_code });
+        }
         let over = RunEvent::RunEnded { outcomes: &[], unplayed: None, cause, took: std::time::Duration::ZERO };
         if let Err(error) = last.emit(&over) {
             note!("error: {error}");
         }
     });
     all.extend(files);
-    all.push(Arc::new(failed_cases::FailedCasesReporter::new(collected)));
-    Subscribers::new(all)
+    all.push(Arc::new(failed_cases::FailedCasesReporter::new(Arc::clone(&collected))));
+    RunReporters { events: Subscribers::new(all), collected }
 }

@@ -146,13 +146,17 @@ fn width() -> usize {
     out::terminal_width().unwrap_or(180)
 }
 
-/// Prints each judgement as one line of JSON.
-pub(super) struct JsonReporter;
+/// Prints each judgement as one line of JSON, and why the run ended early as the last one.
+pub(super) struct JsonReporter(pub(super) Arc<Collector>);
 
 impl Subscriber for JsonReporter {
     fn on(&self, event: &RunEvent<'_>) -> Result<(), FileError> {
-        if let RunEvent::CaseJudged(judged) = event {
-            say!("{}", report::json(judged.judgement));
+        match event {
+            RunEvent::CaseJudged(judged) => say!("{}", report::json(judged.judgement)),
+            RunEvent::RunEnded { .. } => {
+                self.0.snapshot().early.iter().for_each(|early| say!("{}", report::early_end_json(early)));
+            }
+            _ => {}
         }
         Ok(())
     }

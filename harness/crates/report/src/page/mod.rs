@@ -30,6 +30,7 @@ use lockstep_verdict::{ComparisonBasis, FindingKind, Judgement, TimelineLocation
 
 use super::diagnosis::diagnosis;
 use super::failure::{RerunCommands, brief, cluster, first_difference, outcome, sentence, subject};
+use super::summary::EarlyEnd;
 
 /// A judged play on the page.
 #[derive(Debug, Clone, Copy)]
@@ -56,12 +57,22 @@ const MOST_BESIDE: usize = 13;
 /// The page of these plays.
 #[must_use]
 pub fn page(title: &str, sheets: &[CaseSection<'_>]) -> String {
+    page_of_run(title, sheets, None)
+}
+
+/// The page of a run, which may have ended early.
+#[must_use]
+pub fn page_of_run(title: &str, sheets: &[CaseSection<'_>], early: Option<&EarlyEnd>) -> String {
+    let title = &early.map_or_else(|| title.to_owned(), |early| format!("{title} ({})", early.title()));
     let judgements: Vec<&Judgement> = sheets.iter().map(|sheet| sheet.judgement).collect();
     let mut body = format!(
         "<header class=\"top\"><h1>{}</h1><p>{}</p></header>\n<main>\n",
         escape(title),
         index::counts(&judgements)
     );
+    if let Some(early) = early {
+        let _ = writeln!(body, "<div class=\"callout bad\"><pre>{}</pre></div>", escape(&early.error));
+    }
     let causes = index::causes(&judgements);
     if sheets.len() > 1 {
         index::index(&mut body, &judgements, &causes);
