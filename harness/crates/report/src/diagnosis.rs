@@ -8,7 +8,7 @@
 use lockstep_recording::Diagnosis;
 use lockstep_support::outcome::RunOutcome;
 use lockstep_timeline::{KeyValue, RunMetrics, State, TimelineLine, annotation_key};
-use lockstep_verdict::{FindingKind, Judgement};
+use lockstep_verdict::{ComparisonBasis, FindingKind, Judgement};
 
 /// The indented lines; empty if nothing is known.
 pub(super) fn diagnosis(judgement: &Judgement) -> Vec<String> {
@@ -78,11 +78,22 @@ fn counts(codes: &std::collections::BTreeMap<u16, u64>) -> String {
     codes.iter().map(|(status, count)| code(status) + &times(count)).collect::<Vec<_>>().join(", ")
 }
 
+/// Who did what is expected, where it is not another subject of the run.
+const UPSTREAM: &str = "upstream";
+
+/// The controller whose timeline is expected.
+pub(super) fn expected_by(judgement: &Judgement) -> &str {
+    match &judgement.basis {
+        ComparisonBasis::Live(other) => &other.name,
+        _ => UPSTREAM,
+    }
+}
+
 /// The annotation that numbers a Deployment's rollouts.
 const REVISION: &str = "deployment.kubernetes.io/revision";
 
-/// The hints about objects that differ from what was expected, each once.
-pub(super) fn hints(expected_lines: &[TimelineLine], actual: &[TimelineLine]) -> Vec<String> {
+/// The hints about objects that differ from what this controller did, each once.
+pub(super) fn hints(expected_lines: &[TimelineLine], actual: &[TimelineLine], by: &str) -> Vec<String> {
     let mut hints = Vec::new();
     for happened in actual.iter().filter_map(TimelineLine::state) {
         let Some(expected) =
@@ -95,20 +106,21 @@ pub(super) fn hints(expected_lines: &[TimelineLine], actual: &[TimelineLine]) ->
             hints.push(hint);
             continue;
         }
-        hints.extend(generation_raised(expected, happened));
-        hints.extend(expected.fields.iter().filter_map(|field| annotation_hint(&happened.object, field, happened)));
+        hints.extend(generation_raised(expected, happened, by));
+        hints.extend(expected.fields.iter().filter_map(|field| annotation_hint(&happened.object, field, happened, by)));
     }
     hints
 }
 
 /// The hint for a generation that only a write of the object itself can have raised.
-fn generation_raised(expected: &State, happened: &State) -> Option<String> {
+fn generation_raised(expected: &State, happened: &State, by: &str) -> Option<String> {
     let ((_, expected), (_, generation)) = (generations(expected)?, generations(happened)?);
     (generation > expected && !happened.is_replica_set()).then(|| {
         format!(
-            "{}: metadata.generation is {generation} instead of {expected}: the object itself was written; upstream's controller \
+            "{}: metadata.generation is {generation} instead of {expected}: the object itself was written; {} \
              writes its status subresource alone",
-            happened.object
+            happened.object,
+            if by == UPSTREAM { "upstream's controller" } else { by }
         )
     })
 }
@@ -131,17 +143,17 @@ fn unobserved(expected: &State, happened: &State) -> Option<String> {
 }
 
 /// The hint for an annotation of the controller that is missing or has another value.
-fn annotation_hint(object: &str, expected: &KeyValue, happened: &State) -> Option<String> {
+fn annotation_hint(object: &str, expected: &KeyValue, happened: &State, by: &str) -> Option<String> {
     let key = annotation_key(&expected.key)?;
     match value(happened, &expected.key) {
         None if key == REVISION && !object.starts_with("rs") => Some(format!(
-            "{object}: the annotation {key} is missing; upstream keeps it at {} and writes it through the status subresource, which \
+            "{object}: the annotation {key} is missing; {by} keeps it at {} and writes it through the status subresource, which \
              leaves metadata.generation as it is",
             expected.value
         )),
-        None => Some(format!("{object}: the annotation {key} is missing; upstream keeps it at {}", expected.value)),
+        None => Some(format!("{object}: the annotation {key} is missing; {by} keeps it at {}", expected.value)),
         Some(actual) if actual != expected.value => {
-            Some(format!("{object}: the annotation {key} is {actual}; upstream keeps it at {}", expected.value))
+            Some(format!("{object}: the annotation {key} is {actual}; {by} keeps it at {}", expected.value))
         }
         Some(_) => None,
     }
@@ -188,6 +200,19 @@ mod tests {
     #[case::nothing_known("rs1 3/3 ready=3", "rs1 3/3 ready=2", &[])]
     #[case::upstream_has_not_written_it_either("web 3 generation=1/2", "web 4 generation=1/2", &[])]
     fn hint_names_usual_cause(#[case] expected: &str, #[case] actual: &str, #[case] hint: &[&str]) {
-        assert_eq!(hints(&lines(expected), &lines(actual)), hint);
+        assert_eq!(hints(&lines(expected), &lines(actual), UPSTREAM), hint);
+    }
+
+    #[test]
+    fn hint_names_the_subject_that_is_compared_with() {
+        let (one, other) = (lines("web 3 generation=1/1 revision=2"), lines("web 3 generation=2/2 revision=1"));
+        let known = hints(&one, &other, "ours:fixed");
+        assert_eq!(
+            known,
+            [
+                "web: metadata.generation is 2 instead of 1: the object itself was written; ours:fixed writes its status subresource alone",
+                "web: the annotation deployment.kubernetes.io/revision is 1; ours:fixed keeps it at 2",
+            ]
+        );
     }
 }

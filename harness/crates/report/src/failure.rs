@@ -18,7 +18,7 @@ use lockstep_verdict::{
 };
 
 use super::ascii_chart::ascii_chart;
-use super::diagnosis::{diagnosis, hints};
+use super::diagnosis::{diagnosis, expected_by, hints};
 use super::paint::Paint;
 use super::rows::{DiffRow, differing_long_words, in_short, rows};
 
@@ -220,7 +220,7 @@ fn explain(judgement: &Judgement, finding: &VerdictFinding, paint: Paint) -> Vec
             out.extend(sides(judgement, paint));
             let none = Vec::new();
             let (expected, actual) = (difference.expected.as_ref(), difference.actual.as_ref());
-            let hints = hints(expected.unwrap_or(&none), actual.unwrap_or(&none));
+            let hints = hints(expected.unwrap_or(&none), actual.unwrap_or(&none), expected_by(judgement));
             out.extend(hints.into_iter().map(|hint| format!("  hint: {hint}")));
             out.extend(settled(judgement, difference, paint));
             out

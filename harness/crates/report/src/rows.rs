@@ -84,7 +84,7 @@ pub(super) fn in_short(difference: &Difference) -> String {
     {
         // The first line is a heading.
         let number = |lines: &[TimelineLine]| lines.len().saturating_sub(1);
-        return format!("{} events; upstream published {}", number(actual), number(expected));
+        return format!("{} events; {} expected", number(actual), number(expected));
     }
     differing_details(difference, OF_SUBJECT).unwrap_or_else(|| difference.to_string())
 }
@@ -267,6 +267,14 @@ mod tests {
             }),
             text
         );
+    }
+
+    #[test]
+    fn events_are_counted_without_naming_a_controller() {
+        let lines = |events: usize| Some(vec![TimelineLine::Heading(String::new()); events + 1]);
+        let (expected, actual) = (lines(0), lines(2));
+        let (place, label) = (TimelineLocation::Events, String::new());
+        assert_eq!(in_short(&Difference { place, label, expected, actual, at: 0 }), "2 events; 0 expected");
     }
 
     const THREE: &str = include_str!("../../../cases/recreate/three.timeline");
