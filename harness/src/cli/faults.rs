@@ -4,7 +4,7 @@
 //! A case that declares faults itself, such as a file that this command wrote, is played with those
 //! only.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::future::ready;
 use std::path::{Path, PathBuf};
@@ -18,6 +18,7 @@ use lockstep_cluster::supervise::Interrupt;
 use lockstep_recording::FileName;
 use lockstep_recording::controllers::Controller;
 use lockstep_report::CaseFaults;
+use lockstep_report::campaign::SAYS_NOTHING;
 use lockstep_runner::Executor;
 use lockstep_runner::run::{PlayPlan, PlayRound, RunEvent, Setup, Subscriber, Subscribers};
 use lockstep_subject::SubjectSpec;
@@ -94,7 +95,8 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &CommandLine) -> Re
     let events = Subscribers::new(reporters);
     let under_way = RefCell::default();
     let outcomes = RefCell::default();
-    let sweep = Sweep { arguments: &arguments, typed, kinds: &kinds, events: &events, under_way, outcomes };
+    let tried = Cell::default();
+    let sweep = Sweep { arguments: &arguments, typed, kinds: &kinds, events: &events, under_way, outcomes, tried };
     let mut ended = Ok(());
     for ((setup, under_test, _), plan) in environments.iter().zip(&plans) {
         if plan.of_shard().next().is_none() {
@@ -115,11 +117,25 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &CommandLine) -> Re
     }
     let under_way: Vec<usize> = sweep.under_way.borrow().keys().copied().collect();
     under_way.into_iter().try_for_each(|item| sweep.finish_case(item).map(drop))?;
-    let outcomes = sweep.outcomes.into_inner();
+    let mut outcomes = sweep.outcomes.into_inner();
+    // To have tried nothing proves nothing.
+    let nothing = plays > 0 && sweep.tried.get() == 0 && ended.is_ok();
+    if nothing {
+        outcomes.fill(RunOutcome::Inconclusive);
+        note!("{}", no_fault_tried());
+    }
     let cause = Interrupt::for_process().cause();
     let unplayed = ended.is_err().then_some(plays.saturating_sub(outcomes.len()));
     events.emit(&RunEvent::RunEnded { outcomes: &outcomes, unplayed, cause, took: since.elapsed() })?;
-    ended.map(|()| arguments.sharding.outcome(outcomes, plays))
+    ended.map(|()| match nothing {
+        true => RunOutcome::Inconclusive,
+        false => arguments.sharding.outcome(outcomes, plays),
+    })
+}
+
+/// The line of a run in which no fault was tried.
+pub(super) fn no_fault_tried() -> String {
+    format!("no fault was tried, {SAYS_NOTHING}; raise --for or --max-points, or name other kinds in --only")
 }
 
 /// A run of the command, with its results so far.
@@ -132,6 +148,8 @@ struct Sweep<'a> {
     under_way: RefCell<BTreeMap<usize, CaseFaults>>,
     /// The outcome of each case and subject so far.
     outcomes: RefCell<Vec<RunOutcome>>,
+    /// The number of faults that were tried so far.
+    tried: Cell<usize>,
 }
 
 impl Sweep<'_> {
@@ -174,6 +192,7 @@ impl Sweep<'_> {
         let of = self.under_way.borrow_mut().remove(&item);
         let Some(of) = of else { return Ok(0) };
         self.outcomes.borrow_mut().push(of.outcome());
+        self.tried.set(self.tried.get() + of.tried.len());
         self.events.emit(&RunEvent::FaultsTried(&of))?;
         Ok(of.tried.len())
     }

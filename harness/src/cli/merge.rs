@@ -10,6 +10,7 @@ use lockstep_support::sanitize;
 use walkdir::WalkDir;
 
 use super::CliError;
+use super::faults::no_fault_tried;
 use super::out::{self, colour, note, say};
 use super::reporter::{FormatArgs, OutputFormat};
 
@@ -39,11 +40,13 @@ pub(super) fn execute(arguments: &Arguments) -> Result<RunOutcome, CliError> {
         OutputFormat::Human => print(&merged),
     }
     // With JSON on standard output, messages go to standard error.
+    let is_faults = merged.shards.first().is_some_and(|part| part.header.command == "faults");
+    let nothing = (merged.tried_nothing() && is_faults).then(no_fault_tried);
     let missing = merged.missing.iter().map(|shard| {
         let command_line = merged.shards.first().map_or("", |part| part.header.command_line.as_str());
         format!("shard {shard} is missing; play it: {command_line} --shard {shard} --results FOLDER")
     });
-    for line in missing {
+    for line in missing.chain(nothing) {
         match arguments.format.output {
             OutputFormat::Json => note!("{line}"),
             OutputFormat::Human => say!("{line}"),

@@ -233,6 +233,20 @@ fn refuses_out_of_range_numbers(#[case] from: &str, #[case] to: &str, #[case] wh
     assert!(merged.stderr.contains(why) && merged.code == expected, "{} {}", merged.code, merged.stderr);
 }
 
+/// To have tried nothing proves nothing, in one run and in merged shards.
+#[rstest]
+#[case::no_points(&["faults", "cases/recreate/a.yaml", "--max-points", "0"], "no fault was tried")]
+#[case::no_time(&["faults", "cases/recreate/a.yaml", "--for", "0s"], "no fault was tried")]
+#[case::no_programs(&["fuzz", "--against", "none", "--programs", "0"], "no program was played")]
+#[case::no_time_for_programs(&["fuzz", "--against", "none", "--for", "0s"], "no program was played")]
+fn run_that_tried_nothing_is_inconclusive(#[case] words: &[&str], #[case] line: &str) {
+    let campaign = Campaign::new();
+    let ran = campaign.lockstep(&[words, &["--results", "out"]].concat(), &[]);
+    assert!((ran.stdout.clone() + &ran.stderr).contains(line) && ran.code == 2, "{}\n{}", ran.stdout, ran.stderr);
+    let merged = campaign.lockstep(&["merge", "out"], &[]);
+    assert!(merged.stdout.contains(line) && merged.code == 2, "{}\n{}", merged.stdout, merged.stderr);
+}
+
 /// More shards than cases: an empty shard succeeds.
 #[test]
 fn empty_shard_succeeds() {

@@ -131,10 +131,20 @@ impl CaseFaults {
         counts
     }
 
-    /// The outcome for the exit code.
+    /// The outcome for the exit code. A case of which nothing was tried counts for nothing among
+    /// others; the command reports a run that has only such cases.
     #[must_use]
     pub fn outcome(&self) -> RunOutcome {
-        RunOutcome::most_severe(self.tried.iter().map(|(_, withstood, _)| withstood.into()))
+        let tried = self.tried.iter().map(|(_, withstood, _)| withstood.into());
+        RunOutcome::most_severe(tried.chain([RunOutcome::Conformant]))
+    }
+}
+
+impl FaultsSummary {
+    /// The number of points that were tried.
+    #[must_use]
+    pub(crate) fn tried(&self) -> usize {
+        self.kinds.values().map(|counts| counts.tried as usize).sum()
     }
 }
 
@@ -142,12 +152,13 @@ impl CaseFaults {
 #[must_use]
 pub fn faults(of: &CaseFaults, colour: bool) -> String {
     let paint = Paint::new(colour);
-    let word = match of.outcome() {
-        RunOutcome::NonConformant => "FAILED",
-        RunOutcome::Inconclusive => "INCONCLUSIVE",
-        _ => "withstood",
+    let (outcome, word) = match of.outcome() {
+        _ if of.tried.is_empty() => (RunOutcome::NothingSelected, "not tried"),
+        outcome @ RunOutcome::NonConformant => (outcome, "FAILED"),
+        outcome @ RunOutcome::Inconclusive => (outcome, "INCONCLUSIVE"),
+        outcome => (outcome, "withstood"),
     };
-    let mut text = paint.outcome(of.outcome(), &format!("{word:15}"));
+    let mut text = paint.outcome(outcome, &format!("{word:15}"));
     let _ = write!(
         text,
         " {} on {}: {}, {} of {} tried",

@@ -107,13 +107,19 @@ pub(super) async fn execute(arguments: Arguments, typed: &CommandLine) -> Result
         Search { arguments: &arguments, play_args: &play_args, typed, specs: &specs, runner, ours, fuzzer, since };
     let ended = search.run().await;
     setup.close_programs().await;
-    let searched = search.result();
+    let (searched, most) = (search.result(), search.most());
+    // To have played nothing proves nothing. A shard may have none of a few programs.
+    let is_empty = most == 0 && arguments.sharding.shard() != Shard::SINGLE;
+    let outcome = match searched.programs {
+        0 if !is_empty => RunOutcome::Inconclusive,
+        _ => searched.outcome(),
+    };
     searched.lines().iter().for_each(|line| say!("{line}"));
     if let (Some(results), Ok(()), None) = (results, &ended, Interrupt::for_process().cause()) {
         results.add(serde_json::to_string(&searched).expect("texts and numbers can be written as JSON"));
-        results.write(&[searched.outcome()], since.elapsed().as_secs_f64())?;
+        results.write(&[outcome], since.elapsed().as_secs_f64())?;
     }
-    ended.map(|()| searched.outcome())
+    ended.map(|()| outcome)
 }
 
 /// Upstream as the reference, if it is already built for virtual time. Nothing is built unless the
@@ -147,12 +153,17 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    async fn run(&mut self) -> Result<(), CliError> {
-        let most = match (self.arguments.programs, self.arguments.length) {
+    /// The most programs of this shard.
+    fn most(&self) -> usize {
+        match (self.arguments.programs, self.arguments.length) {
             (Some(programs), _) => self.shard().share(programs),
             (None, Some(_)) => usize::MAX,
             (None, None) => self.shard().share(1_000),
-        };
+        }
+    }
+
+    async fn run(&mut self) -> Result<(), CliError> {
+        let most = self.most();
         Progress::for_process().expect("play", None);
         self.show_progress(most);
         let enough = |search: &Self| search.arguments.fail_fast && search.fuzzer.real_causes() > 0;

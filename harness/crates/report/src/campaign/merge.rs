@@ -218,13 +218,21 @@ impl MergedResults {
         lines
     }
 
+    /// Whether nothing was tried in any shard, although there was something to try.
+    #[must_use]
+    pub fn tried_nothing(&self) -> bool {
+        let has_items = self.shards.iter().any(|shard| !shard.header.items.is_empty());
+        has_items && self.lines().into_iter().all(|(line, _)| line.tried() == 0)
+    }
+
     /// All outcomes of the run. A subject that ended by itself between two cases counts as one
-    /// non-conformant outcome.
+    /// non-conformant outcome. To have tried nothing is inconclusive.
     #[must_use]
     pub fn outcomes(&self) -> Vec<RunOutcome> {
         let between = self.shards.iter().map(|shard| shard.end.ended_between).sum();
         let lines = self.lines().into_iter().map(|(line, _)| line.outcome());
-        lines.chain(std::iter::repeat_n(RunOutcome::NonConformant, between)).collect()
+        let nothing = self.tried_nothing().then_some(RunOutcome::Inconclusive);
+        lines.chain(std::iter::repeat_n(RunOutcome::NonConformant, between)).chain(nothing).collect()
     }
 
     /// The sum of the durations of all shards.

@@ -20,6 +20,8 @@ use serde_json::Value;
 use super::shard::{Item, Shard, fingerprint_of};
 use crate::{FaultsSummary, PlaySummary};
 
+/// The end of the line of a run that tried nothing.
+pub const SAYS_NOTHING: &str = "which says nothing about the subject";
 /// The ending of the name of every results file.
 pub const FILE_ENDING: &str = ".shard.ndjson";
 
@@ -135,11 +137,15 @@ impl ResultsHeader {
         FileName::of(&name).with_ending(FILE_ENDING).to_string()
     }
 
-    /// The outcome of the shard. A shard without items is conformant if other shards have items.
+    /// The outcome of the shard. One without items is conformant if other shards have items; one
+    /// that had no time for its items is inconclusive.
     #[must_use]
     pub fn exit_outcome(&self, outcome: RunOutcome) -> RunOutcome {
-        let is_empty = outcome == RunOutcome::NothingSelected && self.items.is_empty() && self.selected > 0;
-        if is_empty { RunOutcome::Conformant } else { outcome }
+        match outcome {
+            RunOutcome::NothingSelected if !self.items.is_empty() => RunOutcome::Inconclusive,
+            RunOutcome::NothingSelected if self.selected > 0 => RunOutcome::Conformant,
+            outcome => outcome,
+        }
     }
 
     /// The header with the items of all shards, of which this shard has those that `is_here`
@@ -260,6 +266,16 @@ impl ResultLine {
         }
     }
 
+    /// The number of plays that show something about the subject.
+    #[must_use]
+    pub(crate) fn tried(&self) -> usize {
+        match self {
+            Self::Faults(faults) => faults.tried(),
+            Self::Search(search) => search.programs,
+            Self::Play(_) | Self::Explore(_) => 1,
+        }
+    }
+
     /// The outcome, for the exit code.
     #[must_use]
     pub(crate) fn outcome(&self) -> RunOutcome {
@@ -344,6 +360,10 @@ impl SearchResult {
         for (cause, finding) in &self.findings {
             let word = if finding.is_chance { "chance        " } else { "non-conformant" };
             lines.push(format!("{word}  {cause}  {}  {}", programs(finding.programs), finding.file));
+        }
+        if self.programs == 0 {
+            lines.push(format!("no program was played, {SAYS_NOTHING}; raise --programs or --for"));
+            return lines;
         }
         let all = programs(self.programs);
         lines.push(match self.findings.values().filter(|finding| !finding.is_chance).count() {
