@@ -77,7 +77,9 @@ pub(super) fn execute(arguments: &Arguments, typed: &CommandLine) -> Result<RunO
             may_differ: false,
         }));
     }
-    let existing = files.iter().map(|file| compare_with_existing(&folder.join(&file.path), &file.bytes));
+    // The system finds no file by way of `..` in a folder that does not exist yet.
+    let place = |file: &NewFile| absolute(&target, &file.path);
+    let existing = files.iter().map(|file| compare_with_existing(&place(file), &file.bytes));
     let existing = existing.collect::<Result<Vec<_>, CliError>>()?;
     let conflicting = files
         .iter()
@@ -101,7 +103,7 @@ pub(super) fn execute(arguments: &Arguments, typed: &CommandLine) -> Result<RunO
             ExistingFile::Identical | ExistingFile::Different => "kept ",
         };
         if matches!(existing, ExistingFile::Absent) {
-            write(&path, &file.bytes).map_err(|source| FileError::File { path: path.clone(), source })?;
+            write(&place(file), &file.bytes).map_err(|source| FileError::File { path: path.clone(), source })?;
         }
         if number < templates {
             say!("{word} {}", path.display());

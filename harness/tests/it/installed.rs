@@ -230,6 +230,18 @@ fn init_overwrites_nothing() {
 }
 
 #[test]
+fn init_refuses_another_workflow_of_the_repository_before_it_writes() {
+    let folder = empty();
+    let workflows = folder.path().join(".github/workflows");
+    std::fs::create_dir_all(&workflows).expect("writable");
+    std::fs::create_dir(folder.path().join(".git")).expect("writable");
+    std::fs::write(workflows.join("lockstep.yml"), "on: push\n").expect("writable");
+    let (_, stderr, code) = lockstep(folder.path(), &["init", "mine", "--subject", "command:./my-controller"]);
+    assert!(stderr.contains("lockstep.yml exists; nothing was written; name another") && code == 64, "{stderr}");
+    assert!(!folder.path().join("mine").exists());
+}
+
+#[test]
 fn init_can_write_the_whole_collection() {
     let folder = empty();
     std::fs::write(folder.path().join(".gitignore"), "mine\n").expect("writable");
