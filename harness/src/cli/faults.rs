@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{StreamExt, TryFutureExt, TryStreamExt, stream};
+use lockstep_case::model::{Fault, FaultAction, FaultPoint};
 use lockstep_case::{self as case, Case};
 use lockstep_cluster::SiteName;
 use lockstep_cluster::supervise::Interrupt;
@@ -197,6 +198,15 @@ impl Sweep<'_> {
         Ok(of.tried.len())
     }
 
+    /// The point that stands for the faults that a case declares, unless `--only` leaves out all of
+    /// them.
+    fn declared_points(&self, case: &Case) -> Vec<Point> {
+        let steps = case.given.iter().chain(&case.steps);
+        let declared = steps.filter_map(|step| Some(declared_point(step.line, step.fault.as_ref()?)));
+        let is_selected = |point: &Point| self.arguments.only.is_empty() || self.kinds.contains(&point.kind);
+        declared.filter(is_selected).take(1).collect()
+    }
+
     /// Try the faults of one case. It is under way from its play without faults on.
     async fn try_case(
         &self,
@@ -210,14 +220,14 @@ impl Sweep<'_> {
         let recording = player.play(&without).await?;
         let reference = Arc::new(ReferenceRun::of(case, &recording));
         let writes = faults::writes(&recording);
-        let all = if has_faults { Vec::new() } else { faults::points(case, &recording, self.kinds) };
+        let all = if has_faults { self.declared_points(case) } else { faults::points(case, &recording, self.kinds) };
         let of = CaseFaults {
             item,
             case: case.name.clone(),
             subject: recording.header.subject.clone(),
             rerun: arguments.rerun_parts(self.typed, spec),
             writes: writes.values().sum(),
-            points: if has_faults { 1 } else { all.len() },
+            points: all.len(),
             tried: Vec::new(),
         };
         self.under_way.borrow_mut().insert(item, of);
@@ -226,8 +236,10 @@ impl Sweep<'_> {
             under_way.get_mut(&item).expect("it is under way until this function returns").tried.insert(at, tried);
         };
         if has_faults {
-            let faulted = player.play(case).await?;
-            add(0, (declared_point(case), fault_outcome(case, &reference, &faulted), Some(case.argument())));
+            if let Some(point) = all.into_iter().next() {
+                let faulted = player.play(case).await?;
+                add(0, (point, fault_outcome(case, &reference, &faulted), Some(case.argument())));
+            }
             return Ok(());
         }
         let points = faults::sample(all, &case.name, arguments.max_points, arguments.play_args.seed());
@@ -316,7 +328,11 @@ fn parse_kinds(only: &[String]) -> Result<Vec<FaultKind>, CliError> {
             let why = format!("unknown fault `{word}`: expected crash, refuse, or one of {}", known.join(", "));
             return Err(CliError::Usage(why));
         }
-        kinds.extend(selected);
+        for kind in selected {
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
+        }
     }
     Ok(kinds)
 }
@@ -339,30 +355,31 @@ fn without_faults(case: &Case) -> Case {
     without
 }
 
-/// The point that stands for the faults that a case declares.
-fn declared_point(case: &Case) -> Point {
-    use lockstep_case::model::{FaultAction, FaultPoint};
-    let mut steps = case.given.iter().chain(&case.steps);
-    let found = steps.find_map(|step| step.fault.as_ref().map(|fault| (step.line, fault)));
-    let watch = |resource: &str| Point { kind: FaultKind::Lag, location: PointLocation::Watch(resource.to_owned()) };
-    let Some((line, fault)) = found else { return watch("nothing") };
-    match &fault.point {
-        FaultPoint::Watch { resource, .. } => watch(resource),
-        FaultPoint::Write { nth, resource, subresource, after } => {
-            let kind = match fault.action {
-                FaultAction::Refuse(code) => FaultKind::Refuse(code),
-                FaultAction::Drop => FaultKind::Lost,
-                FaultAction::Handover { back } => FaultKind::Handover { after: *after, back },
-                _ if *after => FaultKind::CrashAfter,
-                _ => FaultKind::CrashBefore,
-            };
+/// The point of a fault that a case declares in the step on this line.
+fn declared_point(line: usize, fault: &Fault) -> Point {
+    let after = matches!(fault.point, FaultPoint::Write { after: true, .. });
+    let kind = match fault.action {
+        FaultAction::Crash if after => FaultKind::CrashAfter,
+        FaultAction::Crash => FaultKind::CrashBefore,
+        FaultAction::Refuse(code) => FaultKind::Refuse(code),
+        FaultAction::Drop => FaultKind::Lost,
+        FaultAction::Lag(_) => FaultKind::Lag,
+        FaultAction::Handover { back } => FaultKind::Handover { after, back },
+        FaultAction::Cut => FaultKind::Declared("cut"),
+        FaultAction::Delay(_) => FaultKind::Declared("delay"),
+        FaultAction::Repeat => FaultKind::Declared("repeat"),
+        FaultAction::Expire => FaultKind::Declared("expire"),
+        FaultAction::Old(_) => FaultKind::Declared("old"),
+        FaultAction::Overtaken(_) => FaultKind::Declared("overtaken"),
+    };
+    let location = match &fault.point {
+        FaultPoint::Watch { resource, .. } => PointLocation::Watch(resource.clone()),
+        FaultPoint::Write { nth, resource, subresource, .. } => {
             let slash = if subresource.is_empty() { "" } else { "/" };
-            Point {
-                kind,
-                location: PointLocation::Write { line, resource: format!("{resource}{slash}{subresource}"), nth: *nth },
-            }
+            PointLocation::Write { line, resource: format!("{resource}{slash}{subresource}"), nth: *nth }
         }
-    }
+    };
+    Point { kind, location }
 }
 
 /// Write a case that repeats a fault into a folder; returns its path.
@@ -371,4 +388,15 @@ pub(super) fn write_case(folder: &Path, case: &Case, point: &Point, text: &str) 
     let path = folder.join(name.with_ending(".yaml"));
     output_paths::write(&path, text)?;
     Ok(format!("{}{}", path.display(), case.profile_suffix()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_that_two_words_select_are_tried_once() {
+        let only = ["crash", "crash-before", "lag", "crash"].map(str::to_owned);
+        assert_eq!(parse_kinds(&only).unwrap(), [FaultKind::CrashBefore, FaultKind::CrashAfter, FaultKind::Lag]);
+    }
 }

@@ -233,6 +233,25 @@ fn refuses_out_of_range_numbers(#[case] from: &str, #[case] to: &str, #[case] wh
     assert!(merged.stderr.contains(why) && merged.code == expected, "{} {}", merged.code, merged.stderr);
 }
 
+/// A case that declares a fault is played with it, which `--only` may leave out.
+#[rstest]
+#[case::write("{write: 1, of: replicasets, side: before, action: {delay: 300ms}}", "delay")]
+#[case::watch("{watch: pods, event: 1, action: expire}", "expire")]
+#[case::crash("{write: 1, of: replicasets, side: before, action: crash}", "crash-before")]
+fn fault_of_a_case_has_its_own_kind(#[case] fault: &str, #[case] kind: &str) {
+    let campaign = Campaign::new();
+    let path = campaign.at("cases/recreate/a.yaml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let line = "  - set: {image: \"app:2\"}\n";
+    std::fs::write(&path, text.replacen(line, &format!("{line}    fault: {fault}\n"), 1)).unwrap();
+    let faults = |only: &[&str]| campaign.lockstep(&[&["faults", "cases/recreate/a.yaml"], only].concat(), &[]);
+    let all = faults(&[]);
+    let row = |output: &RunOutput| output.stdout.lines().find(|line| line.starts_with(kind)).map(str::to_owned);
+    assert!(row(&all).is_some_and(|row| row.split_whitespace().nth(1) == Some("1")), "{}{}", all.stdout, all.stderr);
+    let others = faults(&["--only", "lost"]);
+    assert!(row(&others).is_none() && others.stdout.contains("0 of 0 points tried"), "{}", others.stdout);
+}
+
 /// To have tried nothing proves nothing, in one run and in merged shards.
 #[rstest]
 #[case::no_points(&["faults", "cases/recreate/a.yaml", "--max-points", "0"], "no fault was tried")]

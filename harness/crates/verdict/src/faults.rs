@@ -55,6 +55,8 @@ pub enum FaultKind {
     Lost,
     /// A kind's watch lags.
     Lag,
+    /// An action that only cases declare, such as `delay`.
+    Declared(&'static str),
     /// Another subject takes over at the write.
     Handover {
         /// Whether the server has acted by then.
@@ -103,6 +105,7 @@ impl fmt::Display for FaultKind {
             Self::Refuse(code) => f.pad(&format!("refuse-{code}")),
             Self::Lost => f.pad("lost"),
             Self::Lag => f.pad("lag"),
+            Self::Declared(action) => f.pad(action),
             Self::Handover { after, back } => {
                 let (side, back) = (if *after { "after" } else { "before" }, if *back { "-and-back" } else { "" });
                 f.pad(&format!("handover-{side}{back}"))
@@ -156,6 +159,7 @@ impl Point {
                     FaultKind::CrashAfter => ("after", "crash".to_owned()),
                     FaultKind::Refuse(code) => ("before", format!("{{refuse: {code}}}")),
                     FaultKind::Lost | FaultKind::Lag => ("after", "drop".to_owned()),
+                    FaultKind::Declared(action) => ("after", action.to_owned()),
                     FaultKind::Handover { after, back } => {
                         let action = if back { "{handover: back}" } else { "handover" };
                         (if after { "after" } else { "before" }, action.to_owned())
