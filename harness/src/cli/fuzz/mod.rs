@@ -31,6 +31,7 @@ use program_runner::{Assessment, ProgramRunner, SetupRunner, assess};
 use serde_json::Value;
 use triage::{confirm_on, repeat, shrink};
 
+use super::cluster_args::{ClusterArgs, default_cluster};
 use super::out::{self, colour, note, say};
 use super::play_args::{CommonPlayArgs, PlayArgs, ScopeArgs};
 use super::progress::Progress;
@@ -40,6 +41,23 @@ use super::sharding::Sharding;
 use super::subject_parser::SubjectParser;
 use super::{CliError, output_paths};
 
+/// The flags that the command of one program leaves out: those of the search alone, and the seed,
+/// by which programs are chosen.
+const OMITTED_FROM_RERUN: [&str; 13] = [
+    "subject",
+    "against",
+    "seeds",
+    "jobs",
+    "programs",
+    "length",
+    "only",
+    "fail_fast",
+    "confirm_on",
+    "out",
+    "keep_programs",
+    "shard",
+    "results",
+];
 /// How many programs are played on one controller before the other.
 const BATCH: usize = 64;
 
@@ -348,8 +366,13 @@ impl CaseWriter<'_> {
         let subjects: Vec<String> =
             self.specs.iter().map(|spec| format!(" --subject {}", quote(&spec.to_string()))).collect();
         let verb = if subjects.len() == 2 { "compare" } else { "run" };
+        let cluster = ClusterArgs::simulated().to_flags(default_cluster(verb));
+        let flags = self.typed.flags(&OMITTED_FROM_RERUN);
         let program = self.typed.program.clone();
-        report::RerunCommands { repeat: format!("{program} {verb} {file}{}", subjects.concat()), program }
+        report::RerunCommands {
+            repeat: format!("{program} {verb} {file}{}{cluster}{flags}", subjects.concat()),
+            program,
+        }
     }
 }
 
@@ -360,6 +383,29 @@ mod tests {
     use lockstep_verdict::testing::case_of;
 
     use super::*;
+    use crate::cli::Cli;
+
+    #[test]
+    fn rerun_has_every_flag_that_affects_a_play() {
+        let words = "lockstep fuzz --in-cluster --subject-env PATH --cluster-controllers upstream --budget 9s \
+                     --workload argo-rollouts";
+        let line = format!("{words} --against ours --programs 3 --only undo --seeds 7 -j 2 --out x --shard 1/2");
+        let typed = Cli::read(line.split_whitespace().map(Into::into)).unwrap().typed;
+        let repeat = |specs: &[SubjectSpec]| {
+            CaseWriter { typed: &typed, specs, out: Path::new("x") }.rerun(Path::new("x/a.yaml")).repeat
+        };
+        let two = repeat(&[SubjectSpec::Ours, SubjectSpec::OursFixed]);
+        let (program, rest) = two.split_once(" compare ").unwrap();
+        assert!(rest.starts_with("x/a.yaml --subject ours --subject ours:fixed --cluster sim --"), "{two}");
+        for flag in words.split(" --").skip(1) {
+            assert!(rest.contains(&format!(" --{}", flag.trim())), "{flag} is lost: {two}");
+        }
+        assert_eq!(rest.matches(" --").count(), 3 + 5, "{two}");
+        let again = |text: &str| {
+            Cli::read(shlex::split(&text.replacen(program, "lockstep", 1)).unwrap().into_iter().map(Into::into))
+        };
+        assert!(again(&two).is_ok() && again(&repeat(&[SubjectSpec::Ours])).is_ok(), "{two}");
+    }
 
     #[test]
     fn report_of_a_finding_names_the_file_that_is_written() {
