@@ -17,6 +17,7 @@ use lockstep_verdict::golden::GoldenTimelines;
 
 use super::bless::unusable_reason;
 use super::coverage::RequirementTables;
+use super::golden::recorded_version;
 use super::out::{self, colour, say};
 use super::play_args::PlayArgs;
 use super::progress::Progress;
@@ -34,7 +35,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "VERSION", default_value = DEFAULT_VERSION)]
     k8s_version: String,
     /// As upstream of this version does it, such as v1.15.
-    #[arg(long = "as", value_name = "VERSION")]
+    #[arg(long = "as", value_name = "VERSION", value_parser = recorded_version)]
     minor: Option<Minor>,
     /// Play each case now and explain what this subject does, whether the case is blessed or not
     /// [without SUBJECT: upstream].

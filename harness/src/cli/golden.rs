@@ -70,7 +70,7 @@ pub(super) fn case_file(header: &Header, folder: Option<&Path>) -> PathBuf {
 }
 
 /// Parses a version that has recordings.
-fn recorded_version(text: &str) -> Result<Minor, String> {
+pub(super) fn recorded_version(text: &str) -> Result<Minor, String> {
     let minor: Minor = text.parse()?;
     let (first, last) = RECORDED_RANGE;
     if (first..=last).contains(&minor) {

@@ -263,6 +263,12 @@ fn reads_timelines_of_other_upstream_versions() {
     assert!(stdout.contains("with the words of v1.31"), "{stdout}");
 }
 
+#[test]
+fn explain_refuses_a_version_without_recordings() {
+    let (stderr, code) = stderr_of(&["explain", "cases/recreate/three.yaml", "--as", "v1.99"]);
+    assert!(stderr.contains("nothing is recorded of this version; choose one from") && code == 64, "{stderr}");
+}
+
 /// A correct controller and a wrong timeline: every report of the failure, and the commands to
 /// repeat it.
 #[test]
