@@ -190,6 +190,8 @@ struct VersionPlays {
     plays: BTreeMap<(usize, String), BTreeMap<u64, PlayResult>>,
     /// The versions and cases whose first play matches the golden timelines.
     as_recorded: BTreeSet<(usize, String)>,
+    /// The versions and cases that have golden timelines.
+    recorded: BTreeSet<(usize, String)>,
 }
 
 impl VersionPlays {
@@ -197,7 +199,15 @@ impl VersionPlays {
         let goldens = cases.iter().map(|case| Ok((case.name.clone(), load_golden(case)?)));
         let goldens = goldens.collect::<Result<_, CliError>>()?;
         let specs = versions.iter().map(|version| SubjectSpec::Upstream(Some(version.clone()))).collect();
-        Ok(Self { versions, specs, cases, goldens, plays: BTreeMap::new(), as_recorded: BTreeSet::new() })
+        Ok(Self {
+            versions,
+            specs,
+            cases,
+            goldens,
+            plays: BTreeMap::new(),
+            as_recorded: BTreeSet::new(),
+            recorded: BTreeSet::new(),
+        })
     }
 
     /// Play each case `repeat` times on each version, and repeat those that seem to have changed.
@@ -271,6 +281,9 @@ impl VersionPlays {
                 let golden = golden.for_server(&recording.header.cluster.version);
                 let judgement = verdict::judge(case, &recording, golden);
                 let (key, seed) = ((version, case.name.clone()), round.seed.unwrap_or_default());
+                if golden.is_some() {
+                    self.recorded.insert(key.clone());
+                }
                 if seed == 0 && judgement.outcome() == RunOutcome::Conformant {
                     self.as_recorded.insert(key.clone());
                 }
@@ -348,8 +361,10 @@ impl VersionPlays {
             let first = why.next()?;
             Some((case.clone(), (why.count() + 1, first)))
         });
-        let as_recorded = self.as_recorded.iter().filter(|(version, _)| *version == number).count();
-        VersionSummary { name: name.to_owned(), cases: of_it().count(), as_recorded, inconclusive: broken.collect() }
+        let count = |all: &BTreeSet<(usize, String)>| all.iter().filter(|(version, _)| *version == number).count();
+        let (recorded, as_recorded) = (count(&self.recorded), count(&self.as_recorded));
+        let (name, cases) = (name.to_owned(), of_it().count());
+        VersionSummary { name, cases, recorded, as_recorded, inconclusive: broken.collect() }
     }
 }
 

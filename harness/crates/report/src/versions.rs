@@ -34,11 +34,31 @@ pub struct VersionSummary {
     pub name: String,
     /// The number of cases that it played.
     pub cases: usize,
+    /// The number of those cases that have golden timelines.
+    pub recorded: usize,
     /// The number of cases whose first play matches the golden timelines, which were recorded on a
     /// real control plane.
     pub as_recorded: usize,
     /// By case the number of inconclusive plays, and the reason of the first.
     pub inconclusive: BTreeMap<String, (usize, String)>,
+}
+
+impl VersionSummary {
+    /// `5 as on a real control plane, 1 not, 2 unblessed`.
+    fn agreement(&self) -> String {
+        let Self { cases, recorded, as_recorded, .. } = *self;
+        let (others, unblessed) = (recorded - as_recorded, cases - recorded);
+        if others == 0 && unblessed == 0 {
+            return "all as on a real control plane".to_owned();
+        }
+        let parts = [
+            (recorded > 0, as_recorded, "as on a real control plane"),
+            (others > 0, others, "not"),
+            (unblessed > 0, unblessed, "unblessed"),
+        ];
+        let parts = parts.into_iter().filter(|(is_shown, ..)| *is_shown);
+        parts.map(|(_, number, what)| format!("{number} {what}")).collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// The comparison of two neighbouring versions.
@@ -133,18 +153,18 @@ pub fn versions(report: &VersionsReport, diffs: bool, colour: bool) -> String {
         out.push(String::new());
     }
     for version in &report.versions {
-        let VersionSummary { name, cases, as_recorded, inconclusive } = version;
-        let real = match cases - as_recorded {
-            0 => "all as on a real control plane".to_owned(),
-            others => format!("{as_recorded} as on a real control plane, {others} not"),
-        };
+        let VersionSummary { name, cases, inconclusive, .. } = version;
+        let real = version.agreement();
         let broke: usize = inconclusive.values().map(|(plays, _)| plays).sum();
         let broke = match broke {
             0 => String::new(),
             1 => "; one play inconclusive".to_owned(),
             plays => format!("; {plays} plays inconclusive"),
         };
-        out.push(format!("{name}: {}, {real}{broke}", pluralize(*cases, "case")));
+        out.push(match cases {
+            0 => format!("{name}: nothing was played"),
+            _ => format!("{name}: {}, {real}{broke}", pluralize(*cases, "case")),
+        });
     }
     out.join("\n") + "\n"
 }
@@ -341,6 +361,7 @@ mod tests {
         let version = |name: &str, as_recorded| VersionSummary {
             name: name.to_owned(),
             cases: 6,
+            recorded: 6,
             as_recorded,
             inconclusive: BTreeMap::new(),
         };
@@ -373,6 +394,19 @@ mod tests {
         let text = versions(&sample_report(), true, false);
         let diffs: Vec<_> = text.split("\n\n").filter(|part| part.contains("\n  - v1.15.5, + v1.29.15")).collect();
         assert_snapshot!(diffs.join("\n\n"));
+    }
+
+    #[test]
+    fn cases_without_golden_timeline_are_counted_apart() {
+        let text = |cases, recorded, as_recorded| {
+            let (name, inconclusive) = ("v1.36.3".to_owned(), BTreeMap::new());
+            let version = VersionSummary { name, cases, recorded, as_recorded, inconclusive };
+            versions(&VersionsReport { versions: vec![version], pairs: Vec::new() }, false, false)
+        };
+        assert_eq!(text(1, 0, 0), "v1.36.3: 1 case, 1 unblessed\n");
+        assert_eq!(text(9, 7, 5), "v1.36.3: 9 cases, 5 as on a real control plane, 2 not, 2 unblessed\n");
+        assert_eq!(text(2, 2, 0), "v1.36.3: 2 cases, 0 as on a real control plane, 2 not\n");
+        assert_eq!(text(0, 0, 0), "v1.36.3: nothing was played\n");
     }
 
     #[test]
