@@ -157,10 +157,15 @@ fn flag(argument: &Arg) -> String {
     let value = argument.get_value_names().filter(|_| argument.get_action().takes_values());
     let value =
         value.map_or_else(String::new, |names| names.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "));
+    let value = match argument.get_num_args().is_some_and(|number| number.min_values() == 0) {
+        true if argument.is_require_equals_set() => format!("[={value}]"),
+        false if argument.is_require_equals_set() => format!("={value}"),
+        _ => format!(" {value}"),
+    };
     let flag = match (argument.get_short(), argument.get_long()) {
-        (Some(short), Some(long)) => format!("-{short}, --{long} {value}"),
-        (Some(short), None) => format!("-{short} {value}"),
-        (None, Some(long)) => format!("--{long} {value}"),
+        (Some(short), Some(long)) => format!("-{short}, --{long}{value}"),
+        (Some(short), None) => format!("-{short}{value}"),
+        (None, Some(long)) => format!("--{long}{value}"),
         (None, None) => value,
     };
     flag.trim().to_owned()
