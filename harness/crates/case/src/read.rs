@@ -210,8 +210,9 @@ pub(super) fn integer(
     None
 }
 
-/// Longer than anything that a Deployment waits for.
-const MAX_DURATION: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
+/// Longer than anything that a Deployment waits for: `10y`, with a year of 365.25 days as humantime
+/// has it.
+const MAX_DURATION: Duration = Duration::from_secs(10 * 31_557_600);
 
 /// Reads a duration.
 pub(super) fn duration(node: &YamlNode, report: &mut DiagnosticCollector) -> Option<Duration> {

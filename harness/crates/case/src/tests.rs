@@ -154,6 +154,7 @@ fn folder_outside_the_collection_adds_nothing_to_a_case_name() {
 #[case::undo("undo: {}", Operation::new(UndoStep { deployment: "web".to_owned(), to_revision: 0 }))]
 #[case::undo_to("undo: {toRevision: 2}", Operation::new(UndoStep { deployment: "web".to_owned(), to_revision: 2 }))]
 #[case::advance("advance: 1h 30m", Operation::new(AdvanceStep::For(Duration::from_secs(5400))))]
+#[case::advance_by_ten_years("advance: 10y", Operation::new(AdvanceStep::For(Duration::from_secs(315_576_000))))]
 #[case::delete("delete: pod/a", Operation::new(DeleteStep { target: target("pod", "a"), cascade: Cascade::Background }))]
 #[case::delete_orphan(
     "delete: {target: deployment/web, cascade: orphan}",
