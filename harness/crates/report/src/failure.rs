@@ -152,7 +152,10 @@ pub(super) fn sentence(finding: &FindingKind) -> String {
         },
         FindingKind::Trouble(Trouble { blame, why, .. }) => match blame {
             Blame::Environment => format!("the test environment failed: {why}"),
-            Blame::Subject => format!("the subject left this step impossible: {why}"),
+            Blame::Subject => {
+                let why = why.strip_prefix("the step is impossible: ").unwrap_or(why);
+                format!("the subject left this step impossible: {why}")
+            }
         },
         FindingKind::Breach(breach) => format!("invariant `{}` broken: {}", breach.invariant, breach.detail),
         FindingKind::Unexpected(text) => text.clone(),
@@ -451,6 +454,7 @@ impl RerunCommands {
 mod tests {
     use std::time::Duration;
 
+    use lockstep_recording::TroubleTopic;
     use lockstep_recording::testing::{RecordingBuilder, deployment, owned_set, revision, scaled, with_patch};
     use lockstep_timeline::Timeline;
     use lockstep_verdict::testing::judge;
@@ -458,6 +462,15 @@ mod tests {
     use super::*;
     use crate::github::{JudgedCase, case_annotation, job_summary};
     use crate::junit::{TimedJudgement, junit};
+
+    #[test]
+    fn impossible_step_is_said_once() {
+        let why = "the step is impossible: there is no pod".to_owned();
+        let about = TroubleTopic::Other;
+        let trouble = Trouble { blame: Blame::Subject, why, ended: false, probe_unserved: false, about };
+        let text = "the subject left this step impossible: there is no pod";
+        assert_eq!(sentence(&FindingKind::Trouble(trouble)), text);
+    }
 
     /// A difference in step 1, and two breaches of an invariant in step 2.
     #[test]
