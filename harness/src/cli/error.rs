@@ -12,6 +12,7 @@ use lockstep_runner::run::{FileError, PlayError};
 use lockstep_search::infer::InferError;
 use lockstep_subject::SubjectError;
 use lockstep_support::outcome::{InterruptCause, RunOutcome};
+use lockstep_support::sanitize;
 use lockstep_verdict::golden::GoldenError;
 
 /// Why a command fails.
@@ -21,7 +22,7 @@ pub enum CliError {
     #[error(transparent)]
     Case(#[from] CaseError),
     /// Several cases are invalid; all errors are shown.
-    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    #[error("{}", .0.iter().map(with_heading).collect::<Vec<_>>().join("\n"))]
     Cases(Vec<CaseError>),
     /// The filter selects no case.
     #[error("the filter selects none of {0}; `lockstep list` shows them")]
@@ -74,6 +75,14 @@ pub enum CliError {
     /// A recording or another file could not be read or written.
     #[error(transparent)]
     File(#[from] FileError),
+}
+
+/// The error of a case. The problems of a file have headings of their own.
+fn with_heading(error: &CaseError) -> String {
+    match error {
+        CaseError::Invalid(_) => error.to_string(),
+        error => format!("error: {}", sanitize::text(&error.to_string())),
+    }
 }
 
 impl From<PlayError> for CliError {
@@ -131,5 +140,17 @@ impl CliError {
             Self::Capture(_) | Self::Watch(_) | Self::Audit(_) | Self::Infer(_) => RunOutcome::BadInput,
             Self::GoldenTimelines(_) | Self::Results(_) | Self::Merge(_) | Self::File(_) => RunOutcome::BadInput,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_error_of_a_case_has_a_heading() {
+        let profile = "xing".to_owned();
+        let error = CliError::Cases(vec![CaseError::NoProfile { path: "own/first.yaml".into(), profile }]);
+        assert_eq!(error.to_string(), "error: own/first.yaml has no case of restart profile xing");
     }
 }
