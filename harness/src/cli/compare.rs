@@ -63,7 +63,7 @@ pub(super) async fn execute(arguments: Arguments, typed: &CommandLine) -> Result
     };
     let cases = arguments.play_args.choose(&arguments.selection, &specs)?;
     arguments.play_args.check(&cases, &specs)?;
-    arguments.reports.check()?;
+    arguments.reports.check(&cases.iter().map(|case| Path::new(&case.path)).collect::<Vec<_>>())?;
     output_paths::check_folder("--recordings", arguments.recordings.as_deref())?;
     let since = clock::instant();
     let title = format!("lockstep compare, {}", arguments.subject.join(" and "));

@@ -75,6 +75,8 @@ pub(super) async fn execute(arguments: &Arguments) -> Result<RunOutcome, CliErro
         select::find_files(&arguments.paths)?.iter().map(|path| case::load(path)).collect::<Result<Vec<_>, _>>()?;
     let cases = cases.concat();
     output_paths::check_file("--svg", arguments.svg.as_deref())?;
+    let files: Vec<&Path> = cases.iter().map(|case| Path::new(&case.path)).collect();
+    output_paths::check_not_input("--svg", arguments.svg.as_deref(), &files)?;
     if arguments.svg.is_some() && cases.len() != 1 {
         return Err(CliError::Usage(format!("--svg draws one case, not {}", cases.len())));
     }

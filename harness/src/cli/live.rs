@@ -56,7 +56,7 @@ fn parse_length(text: &str) -> Result<Duration, String> {
 }
 
 pub(super) async fn execute_capture(arguments: CaptureArguments) -> Result<RunOutcome, CliError> {
-    arguments.output.check()?;
+    arguments.output.check(&[])?;
     let (client, context, default) = connect(arguments.kubeconfig.as_deref(), arguments.context.as_deref())?;
     let options = CaptureOptions {
         namespace: arguments.namespace.unwrap_or(default),
@@ -98,7 +98,7 @@ pub(super) struct ImportArguments {
 }
 
 pub(super) fn execute_import(arguments: &ImportArguments) -> Result<RunOutcome, CliError> {
-    arguments.output.check()?;
+    arguments.output.check(&arguments.logs.iter().map(PathBuf::as_path).collect::<Vec<_>>())?;
     let ImportArguments { deployment, namespace, from, to, .. } = arguments;
     let sought = ImportQuery { namespace: namespace.clone(), deployment: deployment.clone(), from: *from, to: *to };
     let recording = import(read_logs(&arguments.logs)?, &sought)?;

@@ -1,6 +1,7 @@
 //! The files that a command writes. They are checked before it starts, so that a wrong path fails
 //! at once, not after an hour of plays. A check creates nothing.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use lockstep_runner::run::FileError;
@@ -24,6 +25,16 @@ pub(super) fn check_folder(flag: &str, path: Option<&Path>) -> Result<(), CliErr
         return check_access(flag, path, Access::WRITE_OK | Access::EXEC_OK);
     }
     if path.exists() { usage_error(flag, path, "is a file; name a folder") } else { check_parent(flag, path) }
+}
+
+/// Fails if the file that a flag names is one that the command reads, under any path.
+pub(super) fn check_not_input(flag: &str, path: Option<&Path>, inputs: &[&Path]) -> Result<(), CliError> {
+    let identity = |path: &Path| std::fs::metadata(path).ok().map(|it| (it.dev(), it.ino()));
+    let Some((path, output)) = path.and_then(|path| Some((path, identity(path)?))) else { return Ok(()) };
+    match inputs.iter().any(|input| identity(input) == Some(output)) {
+        true => usage_error(flag, path, "is a file that this command reads; name another file"),
+        false => Ok(()),
+    }
 }
 
 /// Write a file, and create the folders above it.
@@ -63,6 +74,23 @@ fn usage_error(flag: &str, path: &Path, why: &str) -> Result<(), CliError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn output_that_is_an_input_is_refused() {
+        let temporary = tempfile::tempdir().unwrap();
+        let at = |name: &str| temporary.path().join(name);
+        for name in ["input", "other"] {
+            std::fs::write(at(name), "").unwrap();
+        }
+        std::os::unix::fs::symlink(at("input"), at("link")).unwrap();
+        let (missing, input) = (at("nothing"), at("input"));
+        let check = |name: &str| check_not_input("--html", Some(&at(name)), &[&missing, &input]);
+        for bad in ["input", "link", "./input"] {
+            let message = check(bad).unwrap_err().to_string();
+            assert!(message.ends_with("is a file that this command reads; name another file"), "{message}");
+        }
+        assert!(check("other").is_ok() && check("new").is_ok() && check("nothing").is_ok());
+    }
 
     #[test]
     fn unwritable_paths_are_reported_without_writing() {

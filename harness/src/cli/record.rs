@@ -80,11 +80,11 @@ pub(super) struct JudgeArguments {
 }
 
 pub(super) fn execute_judge(arguments: &JudgeArguments, typed: &CommandLine) -> Result<RunOutcome, CliError> {
-    arguments.reports.check()?;
+    let paths = find_recordings(&arguments.recordings)?;
+    arguments.reports.check(&paths.iter().map(PathBuf::as_path).collect::<Vec<_>>())?;
     let since = clock::instant();
     let results = arguments.format.results(HumanStyle::Judge);
     let reporters = reporters(&arguments.reports, "lockstep judge", results, None);
-    let paths = find_recordings(&arguments.recordings)?;
     let mut outcomes = Vec::new();
     let mut ended = Ok(());
     Progress::for_process().expect("recording", Some(paths.len()));

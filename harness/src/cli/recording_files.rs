@@ -42,9 +42,11 @@ pub(super) struct RecordingOutput {
 }
 
 impl RecordingOutput {
-    /// Fails if the recording cannot be written.
-    pub(super) fn check(&self) -> Result<(), CliError> {
-        output_paths::check_file("--out", Some(&self.out))
+    /// Fails if the recording cannot be written, or would replace one of these files, which the
+    /// command reads.
+    pub(super) fn check(&self, inputs: &[&Path]) -> Result<(), CliError> {
+        output_paths::check_file("--out", Some(&self.out))?;
+        output_paths::check_not_input("--out", Some(&self.out), inputs)
     }
 
     /// Write the recording and print a summary. A gap makes the outcome inconclusive.

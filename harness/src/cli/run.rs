@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, RangeInclusive};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use lockstep_case::Case;
 use lockstep_cluster::SiteName;
@@ -75,7 +75,7 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &CommandLine) -> Re
     let specs = arguments.subject.iter().map(|text| text.parse::<SubjectSpec>()).collect::<Result<Vec<_>, _>>()?;
     let cases = arguments.play_args.choose(&arguments.selection, &specs)?;
     arguments.play_args.check(&cases, &specs)?;
-    arguments.reports.check()?;
+    arguments.reports.check(&cases.iter().map(|case| Path::new(&case.path)).collect::<Vec<_>>())?;
     arguments.sharding.check()?;
     output_paths::check_folder("--recordings", arguments.recordings.as_deref())?;
     if seeds.is_some() && arguments.play_args.cluster_args.cluster() != SiteName::Sim {

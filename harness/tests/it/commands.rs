@@ -513,6 +513,31 @@ fn reports_unwritable_output_before_running() {
 }
 
 #[test]
+fn output_that_would_replace_an_input_is_refused() {
+    let (folder, area) = folder();
+    let case = area.join("good.yaml").display().to_string();
+    let kept = folder.path().join("kept");
+    assert_eq!(lockstep(&["run", &case, "--recordings", &kept.display().to_string()], &[]).1, 0);
+    let recording = kept.join("area/good.ndjson").display().to_string();
+    let commands: [&[&str]; 7] = [
+        &["run", &case, "--junit", &case],
+        &["compare", &case, "--subject", "ours", "--subject", "ours:fixed", "--html", &case],
+        &["explain", &case, "--svg", &case],
+        &["inspect", &recording, "--html", &recording],
+        &["case", &recording, "-o", &recording],
+        &["replay", &recording, "--subject", "ours", "--out", &recording],
+        &["judge", &recording, "--html", &recording],
+    ];
+    for words in commands {
+        let input = words[1];
+        let before = std::fs::read(input).expect("readable");
+        let (stderr, code) = stderr_of(words);
+        assert!(stderr.contains(&format!("{input} is a file that this command reads")) && code == 64, "{stderr}");
+        assert!(std::fs::read(input).expect("readable") == before, "{words:?}");
+    }
+}
+
+#[test]
 fn accepts_yml_files_and_rejects_duplicate_names() {
     let (folder, area) = folder();
     for name in ["edited.yaml", "edited.timeline", "left-over.timeline"] {

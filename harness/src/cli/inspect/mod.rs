@@ -52,8 +52,10 @@ pub(super) struct Arguments {
 type GoldenJudgement = (Judgement, Option<Timeline>);
 
 pub(super) fn execute(arguments: &Arguments, typed: &CommandLine) -> Result<RunOutcome, CliError> {
-    output_paths::check_file("--html", arguments.html.as_deref())?;
-    output_paths::check_file("--trace", arguments.trace.as_deref())?;
+    for (flag, path) in [("--html", &arguments.html), ("--trace", &arguments.trace)] {
+        output_paths::check_file(flag, path.as_deref())?;
+        output_paths::check_not_input(flag, path.as_deref(), &[arguments.recording.path()])?;
+    }
     let to_files = arguments.html.is_some() || arguments.trace.is_some();
     if !to_files && !cfg!(feature = "terminal") {
         return Err(CliError::Usage(NOT_BUILT.to_owned()));

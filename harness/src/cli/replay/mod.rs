@@ -69,8 +69,9 @@ pub(super) async fn execute_replay(
     mut arguments: ReplayArguments,
     typed: &CommandLine,
 ) -> Result<RunOutcome, CliError> {
-    arguments.reports.check()?;
+    arguments.reports.check(&[arguments.recording.path()])?;
     output_paths::check_file("--out", arguments.out.as_deref())?;
+    output_paths::check_not_input("--out", arguments.out.as_deref(), &[arguments.recording.path()])?;
     let since = clock::instant();
     let recording = arguments.recording.read()?;
     // Minimising needs steps that can be recombined, so it always infers the case.
@@ -291,8 +292,9 @@ pub(super) struct CaseArguments {
 }
 
 pub(super) fn execute_case(arguments: &CaseArguments) -> Result<RunOutcome, CliError> {
-    output_paths::check_file("--out", arguments.out.as_deref())?;
     let path = arguments.recording.path();
+    output_paths::check_file("--out", arguments.out.as_deref())?;
+    output_paths::check_not_input("--out", arguments.out.as_deref(), &[path])?;
     let inferred = infer(&arguments.recording.read()?, &case_name(path), &Arrangements::new())?;
     match &arguments.out {
         None => out::result(format_args!("{}", inferred.case.source)),

@@ -59,11 +59,13 @@ pub(super) struct ReportArgs {
 }
 
 impl ReportArgs {
-    /// Fails if a report cannot be written.
-    pub(super) fn check(&self) -> Result<(), CliError> {
-        output_paths::check_file("--html", self.html.as_deref())?;
-        output_paths::check_file("--junit", self.junit.as_deref())?;
-        output_paths::check_file("--score", self.score.as_deref())?;
+    /// Fails if a report cannot be written, or would replace one of these files that the command
+    /// reads.
+    pub(super) fn check(&self, inputs: &[&Path]) -> Result<(), CliError> {
+        for (flag, path) in [("--html", &self.html), ("--junit", &self.junit), ("--score", &self.score)] {
+            output_paths::check_file(flag, path.as_deref())?;
+            output_paths::check_not_input(flag, path.as_deref(), inputs)?;
+        }
         output_paths::check_folder("--evidence", self.evidence.as_deref())?;
         match (&self.html, &self.junit) {
             (Some(page), Some(xml)) if page == xml => {
