@@ -27,8 +27,8 @@ const BURST_LOST: &str = "the step cannot be compared: pods that it makes ready 
     and how many of them were ready by then is chance; leave out `atomic`, name the ReplicaSet with `of`, or add \
     minReadySeconds";
 
-/// The most sub-steps of a step with `all` or `every`, for each of which there are pods. If pods are
-/// left after them, the subject creates them without end.
+/// The most sub-steps of a step with `all` or `every`. If pods are left after them, the subject
+/// creates pods without end.
 const MOST_SUB_STEPS: u32 = 100_000;
 
 /// One run of a case.

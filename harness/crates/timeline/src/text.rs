@@ -520,7 +520,7 @@ const IGNORED_FIELDS: [&str; 4] = ["description:", "tags:", "rules:", "expectati
 /// The lines that determine what the case does.
 fn meaningful_lines(source: &str) -> impl Iterator<Item = &str> {
     let mut left_out = false;
-    // The indentation of the line that begins a text of several lines, in which `#` is no comment.
+    // The indentation of the line that begins a text of several lines, in which `#` begins none.
     let mut block: Option<usize> = None;
     source.lines().map(str::trim_end).filter(move |line| {
         let content = line.trim_start();

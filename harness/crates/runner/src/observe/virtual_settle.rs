@@ -157,8 +157,7 @@ mod tests {
         assert!(took >= lag + QUIET && took <= lag + 2 * QUIET, "{took:?}");
     }
 
-    /// The trouble where something is written every tenth of a second: by the subject, or by another
-    /// client.
+    /// The trouble where the subject, or another client, writes every tenth of a second.
     async fn trouble_of_endless_writes(by_subject: bool) -> Trouble {
         let (cache, under_test, since) = (Arc::new(WatchCache::default()), ControllerSet::default(), clock::instant());
         cache.follow("ns");
