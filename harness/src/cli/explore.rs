@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use lockstep_case::{self as case, Case};
+use lockstep_case::Case;
 use lockstep_cluster::supervise::Interrupt;
 use lockstep_recording::{FileName, Recording, RecordingEntry, secret};
 use lockstep_report::campaign::{self, Item, digest_of};
@@ -20,6 +20,7 @@ use lockstep_support::pluralize;
 use lockstep_support::sanitize::quote;
 use lockstep_verdict::Verdict;
 
+use super::faults::with_text;
 use super::golden::load_golden;
 use super::out::say;
 use super::play_args::{CommonPlayArgs, PlayArgs, ScopeArgs};
@@ -126,7 +127,7 @@ fn joined(specs: &[SubjectSpec]) -> String {
 }
 
 /// What one exploration has found so far.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Exploration {
     outcomes: Outcomes,
     /// The number of plays.
@@ -137,25 +138,9 @@ struct Exploration {
     states: BTreeSet<u64>,
     /// The number of those states in which a step settled.
     settled: usize,
-    /// Whether orders are left.
-    is_cut: bool,
-    since: Instant,
+    /// Whether all orders were played.
+    is_complete: bool,
     seconds: f64,
-}
-
-impl Default for Exploration {
-    fn default() -> Self {
-        Self {
-            outcomes: Outcomes::default(),
-            plays: 0,
-            orders: 0,
-            states: BTreeSet::new(),
-            settled: 0,
-            is_cut: true,
-            since: clock::instant(),
-            seconds: 0.0,
-        }
-    }
 }
 
 /// Play all orders of a case with one subject.
@@ -166,7 +151,7 @@ async fn explore_case(
     case: &Arc<Case>,
     one: &mut Exploration,
 ) -> Result<(), CliError> {
-    one.since = clock::instant();
+    let since = clock::instant();
     Progress::for_process().expect("play", None);
     let first = play_cases(setup, player, &[Arc::clone(case)]).await?;
     let Some(first) = first.into_iter().next().flatten() else {
@@ -177,7 +162,7 @@ async fn explore_case(
     let mut orders = OrderSearch::of(case, &first.header.under_test, arguments.late, &undelayed.settled);
     one.states.extend(undelayed.all);
     one.plays = 1;
-    one.count(&orders);
+    one.count(&orders, since);
     while one.plays < arguments.max_orders {
         let batch = orders.take(BATCH.min(arguments.max_orders - one.plays));
         if batch.is_empty() {
@@ -197,11 +182,11 @@ async fn explore_case(
             }
             one.states.extend(states.all);
         }
-        one.count(&orders);
+        one.count(&orders, since);
         let (found, kinds) = (pluralize(one.orders, "order"), pluralize(one.outcomes.classes().len(), "outcome"));
         Progress::for_process().describe(format!("of {}: {found}, {kinds};", case.name));
     }
-    one.is_cut = !orders.take(1).is_empty();
+    one.is_complete = orders.take(1).is_empty();
     Ok(())
 }
 
@@ -211,9 +196,7 @@ fn with_delays(case: &Case, order: &[Delay]) -> Result<Arc<Case>, CliError> {
         let why = "a step leaves no place for a fault; write its operation on the line of its dash";
         return Err(CliError::Usage(format!("{}: {why}", case.path)));
     };
-    let delayed = case::parse(&case.path, &case.name, &text).map_err(CliError::Case)?;
-    // The user knows the lines of the rules as they are written.
-    Ok(Arc::new(Case { rules: case.rules.clone(), ..delayed }))
+    with_text(case, &text)
 }
 
 async fn play_cases(setup: &Setup, player: &Executor, cases: &[Arc<Case>]) -> Result<Vec<Option<Recording>>, CliError> {
@@ -237,9 +220,9 @@ fn times_overtaken(order: &[Delay], recording: &Recording) -> Option<u32> {
 }
 
 impl Exploration {
-    fn count(&mut self, orders: &OrderSearch) {
+    fn count(&mut self, orders: &OrderSearch, since: Instant) {
         (self.orders, self.settled) = (orders.count(), orders.states());
-        self.seconds = self.since.elapsed().as_secs_f64();
+        self.seconds = since.elapsed().as_secs_f64();
     }
 
     fn lines(&self, spec: &SubjectSpec, case: &Case) -> Vec<String> {
@@ -252,7 +235,7 @@ impl Exploration {
             pluralize(self.states.len(), "state"),
             pluralize(self.outcomes.classes().len(), "outcome")
         )];
-        if self.is_cut {
+        if !self.is_complete {
             lines.push("  not all of them: --max-orders, or an interruption, ended it".to_owned());
         }
         lines
@@ -320,7 +303,7 @@ fn judge_outcomes(
     reference: Option<&Exploration>,
 ) -> (Verdict, Vec<String>) {
     let mut unmatched = Vec::new();
-    let mut worst = if subject.is_cut { Verdict::Inconclusive } else { Verdict::Conformant };
+    let mut worst = if subject.is_complete { Verdict::Conformant } else { Verdict::Inconclusive };
     for (number, kind) in (1..).zip(subject.outcomes.classes()) {
         let cause = kind.stopped.as_ref().map(|stop| stop.cause);
         worst = worst.max(match reference {
@@ -328,7 +311,7 @@ fn judge_outcomes(
             Some(other) if other.outcomes.have(kind) => Verdict::Conformant,
             Some(other) => {
                 unmatched.push(format!("  outcome {number} of {} is none of {}'s", specs[0], specs[1]));
-                if other.is_cut { Verdict::Inconclusive } else { Verdict::NonConformant }
+                if other.is_complete { Verdict::NonConformant } else { Verdict::Inconclusive }
             }
             None if cause == Some(StopCause::Subject) || !kind.broken.is_empty() => Verdict::NonConformant,
             None if cause.is_some() => Verdict::Inconclusive,
@@ -347,8 +330,8 @@ mod tests {
 
     use super::*;
 
-    fn explored(recording: &Recording, is_cut: bool) -> Exploration {
-        let mut explored = Exploration { is_cut, ..Exploration::default() };
+    fn explored(recording: &Recording, is_complete: bool) -> Exploration {
+        let mut explored = Exploration { is_complete, ..Exploration::default() };
         explored.outcomes.add(&case_of(recording), recording, &[]);
         explored
     }
@@ -384,7 +367,7 @@ mod tests {
         #[case] expected: Verdict,
     ) {
         let specs = [SubjectSpec::Ours, SubjectSpec::Ours];
-        let reference = reference.map(|(recording, is_cut)| explored(&recording, is_cut));
-        assert_eq!(judge_outcomes(&specs, &explored(&subject, false), reference.as_ref()).0, expected);
+        let reference = reference.map(|(recording, is_cut)| explored(&recording, !is_cut));
+        assert_eq!(judge_outcomes(&specs, &explored(&subject, true), reference.as_ref()).0, expected);
     }
 }

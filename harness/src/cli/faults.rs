@@ -310,9 +310,14 @@ pub(super) fn inject(case: &Case, point: &Point) -> Result<Result<Arc<Case>, Fau
         let why = "the step's line leaves no place for a fault; write the operation on the line of its dash";
         return Ok(Err(FaultOutcome::Unknown(why.to_owned())));
     };
-    let injected = case::parse(&case.path, &case.name, &text).map_err(CliError::Case)?;
-    // The user knows the lines of the rules as they are written.
-    Ok(Ok(Arc::new(Case { rules: case.rules.clone(), ..injected })))
+    with_text(case, &text).map(Ok)
+}
+
+/// The case with the text that it has with faults. The user knows the lines of its rules as they
+/// are written.
+pub(super) fn with_text(case: &Case, text: &str) -> Result<Arc<Case>, CliError> {
+    let with_faults = case::parse(&case.path, &case.name, text).map_err(CliError::Case)?;
+    Ok(Arc::new(Case { rules: case.rules.clone(), ..with_faults }))
 }
 
 /// The kinds of faults that the user selected.

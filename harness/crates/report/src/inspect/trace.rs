@@ -46,14 +46,14 @@ fn metadata(kind: &str, thread: Option<u32>, name: &str) -> Value {
 struct EventTimes(Vec<u64>);
 
 impl EventTimes {
-    fn of(moments: &[Snapshot]) -> Self {
+    fn of(snapshots: &[Snapshot]) -> Self {
         let mut last = None;
         let after = |snapshot: &Snapshot| {
             let at = (snapshot.at * 1_000).max(last.map_or(0, |last: u64| last + 1));
             last = Some(at);
             at
         };
-        Self(moments.iter().map(after).collect())
+        Self(snapshots.iter().map(after).collect())
     }
 }
 

@@ -117,6 +117,25 @@ mod tests {
 
     use super::*;
 
+    /// A namespace in which no client writes or waits.
+    fn context(under_test: &ControllerSet) -> SettleContext<'_> {
+        SettleContext {
+            namespace: "ns",
+            terminations: Terminations::default(),
+            unbound: false,
+            under_test,
+            subject: SubjectActivity::Full,
+            exited: &|| None,
+            writes: &|| 0,
+            writes_beside: &|| 0,
+            answers: &|| 0,
+            in_flight: &|| 0,
+            withheld: &|| 0,
+            acts_later: &|| false,
+            budget: Duration::from_secs(20),
+        }
+    }
+
     /// How long settling takes if the subject waits for `retry_after` and the interceptor withholds
     /// events for `lag`.
     async fn settled_after(retry_after: Duration, lag: Duration) -> Duration {
@@ -124,19 +143,9 @@ mod tests {
         cache.follow("ns");
         let waits = move |since: Instant| since.elapsed() <= retry_after && !retry_after.is_zero();
         let context = SettleContext {
-            namespace: "ns",
-            terminations: Terminations::default(),
-            unbound: false,
-            under_test: &under_test,
-            subject: SubjectActivity::Full,
-            exited: &|| None,
-            writes: &|| 0,
-            writes_beside: &|| 0,
-            answers: &|| 0,
-            in_flight: &|| 0,
             withheld: &move || u64::from(since.elapsed() < lag),
             acts_later: &move || waits(since),
-            budget: Duration::from_secs(20),
+            ..context(&under_test)
         };
         assert_eq!(settle(&cache, &context, &[]).await.unsettled, None);
         since.elapsed()
@@ -169,21 +178,8 @@ mod tests {
                 clock::pause(Duration::from_millis(100)).await;
             }
         });
-        let context = SettleContext {
-            namespace: "ns",
-            terminations: Terminations::default(),
-            unbound: false,
-            under_test: &under_test,
-            subject: SubjectActivity::Full,
-            exited: &|| None,
-            writes: &move || if by_subject { u64::try_from(since.elapsed().as_millis()).unwrap_or(0) / 100 } else { 0 },
-            writes_beside: &|| 0,
-            answers: &|| 0,
-            in_flight: &|| 0,
-            withheld: &|| 0,
-            acts_later: &|| false,
-            budget: Duration::from_secs(20),
-        };
+        let tenths = move || u64::try_from(since.elapsed().as_millis()).unwrap_or(0) / 100;
+        let context = SettleContext { writes: &move || if by_subject { tenths() } else { 0 }, ..context(&under_test) };
         let unsettled = settle(&cache, &context, &[]).await.unsettled;
         writing.abort();
         unsettled.expect("it never settles")
