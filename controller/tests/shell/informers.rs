@@ -2,14 +2,10 @@
 
 use std::time::Duration;
 
-use rollout_controller::{Clock, Metrics, ProcessOptions, Settings, serve};
+use rollout_controller::{Metrics, ProcessOptions, serve};
 
 use crate::server::Server;
-use crate::{deployment, end_watches, pass};
-
-fn settings() -> Settings {
-    Settings { clock: Clock::starting_at("2026-01-01T00:00:00Z".parse().unwrap()), ..Settings::default() }
-}
+use crate::{deployment, end_watches, pass, settings, start_with_metrics};
 
 fn value(metrics: &Metrics, name: &str, labels: &str) -> f64 {
     let (text, name) = (metrics.text(), format!("rollout_controller_informer_{name}{{cache=\"rollout\",{labels}}} "));
@@ -22,9 +18,7 @@ fn value(metrics: &Metrics, name: &str, labels: &str) -> f64 {
 #[tokio::test(start_paused = true)]
 async fn lists_go_on_without_the_right_to_watch() {
     let server = Server::default();
-    let metrics = Metrics::default();
-    let process = ProcessOptions { metrics: metrics.clone(), ..ProcessOptions::default() };
-    tokio::spawn(serve(server.client(), settings(), process, std::future::pending()));
+    let metrics = start_with_metrics(&server);
     pass(Duration::from_secs(1)).await;
     server.requests().rights.0.retain(|(_, of, verb, _)| of != "deployments" || verb != "watch");
     end_watches(&server);
@@ -46,9 +40,7 @@ async fn lists_go_on_without_the_right_to_watch() {
 #[tokio::test(start_paused = true)]
 async fn lists_become_rarer_while_every_watch_has_expired() {
     let server = Server::default();
-    let metrics = Metrics::default();
-    let process = ProcessOptions { metrics: metrics.clone(), ..ProcessOptions::default() };
-    tokio::spawn(serve(server.client(), settings(), process, std::future::pending()));
+    let metrics = start_with_metrics(&server);
     pass(Duration::from_secs(10)).await;
     let lists = |server: &Server| server.reads().iter().filter(|read| *read == "LIST deployments").count();
     let failures = || value(&metrics, "failures_total", "resource=\"deployments\",verb=\"watch\"");
@@ -78,9 +70,7 @@ async fn lists_become_rarer_while_every_watch_has_expired() {
 #[tokio::test(start_paused = true)]
 async fn metrics_show_the_times_of_the_last_list_and_event() {
     let server = Server::default();
-    let metrics = Metrics::default();
-    let process = ProcessOptions { metrics: metrics.clone(), ..ProcessOptions::default() };
-    tokio::spawn(serve(server.client(), settings(), process, std::future::pending()));
+    let metrics = start_with_metrics(&server);
     pass(Duration::from_secs(10)).await;
     let start = 1_767_225_600.0;
     let since = |name: &str| value(&metrics, name, "resource=\"deployments\"") - start;

@@ -32,12 +32,22 @@ use tokio::task::JoinHandle;
 
 /// Starts the controller and waits until it is idle.
 async fn start(server: &Server) -> JoinHandle<()> {
-    let clock = Clock::starting_at("2026-01-01T00:00:00Z".parse().unwrap());
-    let settings = Settings { clock, ..Settings::default() };
     let client = server.client();
-    let task = tokio::spawn(async move { run(client, settings, std::future::pending()).await.unwrap() });
+    let task = tokio::spawn(async move { run(client, settings(), std::future::pending()).await.unwrap() });
     pass(Duration::from_millis(100)).await;
     task
+}
+
+fn settings() -> Settings {
+    Settings { clock: Clock::starting_at("2026-01-01T00:00:00Z".parse().unwrap()), ..Settings::default() }
+}
+
+/// Starts the controller as a process does; returns its metrics.
+fn start_with_metrics(server: &Server) -> Metrics {
+    let metrics = Metrics::default();
+    let process = ProcessOptions { metrics: metrics.clone(), ..ProcessOptions::default() };
+    tokio::spawn(serve(server.client(), settings(), process, std::future::pending()));
+    metrics
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is virtual time")]
@@ -210,11 +220,7 @@ async fn waits_a_limited_time_for_its_own_writes() {
 #[tokio::test(start_paused = true)]
 async fn waits_for_own_writes_are_not_counted_as_those_of_replica_sets() {
     let server = Server::default();
-    let metrics = Metrics::default();
-    let process = ProcessOptions { metrics: metrics.clone(), ..ProcessOptions::default() };
-    let clock = Clock::starting_at("2026-01-01T00:00:00Z".parse().unwrap());
-    let settings = Settings { clock, ..Settings::default() };
-    tokio::spawn(serve(server.client(), settings, process, std::future::pending()));
+    let metrics = start_with_metrics(&server);
     pass(Duration::from_secs(1)).await;
     server.api.watches("replicasets").unwrap().pause();
     server.put(deployment());

@@ -52,7 +52,7 @@ pub struct RestartController {
     first_lists: Mutex<BTreeMap<Resource, OnSynced>>,
     pub(super) fatal: Mutex<Option<String>>,
     pub(super) counts: RestartCounters,
-    numbers: Mutex<RestartGauges>,
+    gauges: Mutex<RestartGauges>,
     pub(super) webhook: Option<Arc<WebhookQueue>>,
 }
 
@@ -95,7 +95,7 @@ impl RestartController {
             first_lists: Mutex::default(),
             fatal: Mutex::default(),
             counts: RestartCounters::default(),
-            numbers: Mutex::default(),
+            gauges: Mutex::default(),
             webhook: webhook_queue(restart, client),
         });
         metrics.register(name, &restarts);
@@ -153,14 +153,14 @@ impl RestartController {
     }
 
     /// Values for the metrics; the last ones while the reconciler is busy.
-    fn numbers(&self) -> RestartGauges {
-        let mut numbers = lock(&self.numbers);
+    fn gauges(&self) -> RestartGauges {
+        let mut gauges = lock(&self.gauges);
         match self.reconciler.try_lock() {
-            Ok(reconciler) => *numbers = reconciler.gauges(),
-            Err(TryLockError::Poisoned(reconciler)) => *numbers = reconciler.into_inner().gauges(),
+            Ok(reconciler) => *gauges = reconciler.gauges(),
+            Err(TryLockError::Poisoned(reconciler)) => *gauges = reconciler.into_inner().gauges(),
             Err(TryLockError::WouldBlock) => {}
         }
-        *numbers
+        *gauges
     }
 }
 
@@ -225,10 +225,10 @@ impl Controller for RestartController {
 
 impl EncodeMetrics for RestartController {
     fn encode(&self, to: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let numbers = self.numbers();
+        let gauges = self.gauges();
         let refused = lock(&self.refused).len();
         let webhook_counts = self.webhook.as_ref().map(|webhook| webhook.counts()).unwrap_or_default();
-        self.counts.encode(to, &numbers, refused, webhook_counts)
+        self.counts.encode(to, &gauges, refused, webhook_counts)
     }
 }
 
