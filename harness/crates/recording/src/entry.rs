@@ -277,6 +277,21 @@ pub struct SubjectRequest {
 }
 
 impl SubjectRequest {
+    /// Whether the request was to change an object; Events do not count.
+    pub fn is_write(&self) -> bool {
+        matches!(self.verb.as_str(), "create" | "update" | "patch" | "delete" | "deletecollection")
+            && self.resource != "events"
+    }
+
+    /// Whether the request changed an object; Events do not count.
+    pub fn is_successful_write(&self) -> bool {
+        self.is_write() && self.is_accepted()
+    }
+
+    fn is_accepted(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
     /// Whether the server denied the request: 401 or 403.
     pub fn is_refused(&self) -> bool {
         matches!(self.status, 401 | 403)
@@ -284,8 +299,8 @@ impl SubjectRequest {
 
     /// The message, if this is a webhook request that was accepted.
     pub fn webhook_message(&self) -> Option<&str> {
-        let is_taken = self.resource == Self::WEBHOOK && (200..300).contains(&self.status);
-        self.message.as_deref().filter(|_| is_taken)
+        let is_sent = self.resource == Self::WEBHOOK && self.is_accepted();
+        self.message.as_deref().filter(|_| is_sent)
     }
 
     /// The resource of webhook requests, which the API does not have.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lockstep_case::Case;
 use lockstep_recording::Recording;
 use lockstep_support::outcome::Verdict;
-use lockstep_timeline::{Invariant, State, TimelineLine};
+use lockstep_timeline::{Invariant, State, TimelineLine, replica_set_number};
 use lockstep_verdict::{FindingKind, Judgement, VerdictFinding, judge, judge_live};
 
 use super::initial::LONG;
@@ -233,11 +233,10 @@ fn words(line: &str) -> String {
 
 /// The kind instead of a name: a ReplicaSet with any number, a Deployment with any name.
 fn object(name: &str) -> &str {
-    let own = name.rsplit('/').next().unwrap_or(name);
-    match own.strip_prefix("rs") {
-        Some(number) if number.bytes().all(|digit| digit.is_ascii_digit()) => "ReplicaSet",
-        _ if matches!(own, "web" | "api") => "Deployment",
-        _ => own,
+    match name.rsplit('/').next().unwrap_or(name) {
+        _ if replica_set_number(name).is_some() => "ReplicaSet",
+        "web" | "api" => "Deployment",
+        name => name,
     }
 }
 

@@ -5,12 +5,11 @@
 //! within the second that a namespace takes to settle, because their order would be chance.
 
 use kube_apimachinery::SeededRng;
+use lockstep_verdict::faults::FaultKind;
 
 use super::area::Areas;
 use super::initial::{Bound, Focus, InitialDeployment, OwnedSets, RolloutStrategy};
-use super::op::{
-    DeploymentWrite, Disruption, Op, PodEdit, ReplicaSetEdit, TemplateField, WatchDisturbance, WriteFailure,
-};
+use super::op::{DeploymentWrite, Disruption, Op, PodEdit, ReplicaSetEdit, TemplateField, WatchDisturbance};
 use super::pod_setup::{name_pods, pod_setup};
 use super::program::{CaseProgram, ProgramStep};
 use super::random::{DEADLINES, TIMES, index, number, one_in};
@@ -245,10 +244,10 @@ pub(super) fn fault(program: &CaseProgram, chance: &mut SeededRng) -> Disruption
         return Disruption::Watch(kinds[index(chance, kinds.len())], how);
     }
     let failure = match chance.below(6) {
-        0 => WriteFailure::CrashBefore,
-        1 => WriteFailure::CrashAfter,
-        2 => WriteFailure::Lost,
-        _ => WriteFailure::Refused([409, 422, 500][index(chance, 3)]),
+        0 => FaultKind::CrashBefore,
+        1 => FaultKind::CrashAfter,
+        2 => FaultKind::Lost,
+        _ => FaultKind::Refuse([409, 422, 500][index(chance, 3)]),
     };
     Disruption::Write(1 + number(chance, 3), own[index(chance, own.len())], failure)
 }

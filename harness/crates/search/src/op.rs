@@ -1,6 +1,8 @@
 //! The operations of a program, what goes wrong in the middle of its steps, and their lines in a
 //! case file.
 
+use lockstep_verdict::faults::{self, FaultKind};
+
 use super::initial::{Focus, InitialDeployment, RolloutStrategy, name};
 use super::pod_profile::PodProfile;
 
@@ -370,22 +372,9 @@ pub enum Disruption {
     /// The request for this decision is held, and the operation happens meanwhile.
     Decision(String, Box<Op>),
     /// The nth write of this resource fails.
-    Write(u32, &'static str, WriteFailure),
+    Write(u32, &'static str, FaultKind),
     /// The watch of this kind is disturbed.
     Watch(&'static str, WatchDisturbance),
-}
-
-/// How a write fails.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum WriteFailure {
-    /// The controller is killed before the server acts.
-    CrashBefore,
-    /// The controller is killed before it has the answer.
-    CrashAfter,
-    /// The answer is lost.
-    Lost,
-    /// The server refuses it with this status.
-    Refused(u32),
 }
 
 /// How a watch is disturbed.
@@ -426,21 +415,14 @@ impl Disruption {
             Self::Decision(decision, op) => {
                 format!("during: {{decision: \"{decision}\", do: [{{{}}}]}}", words.op(op))
             }
-            Self::Write(write, of, failure) => {
-                let (side, action) = match failure {
-                    WriteFailure::CrashBefore => ("before", "crash".to_owned()),
-                    WriteFailure::CrashAfter => ("after", "crash".to_owned()),
-                    WriteFailure::Lost => ("after", "drop".to_owned()),
-                    WriteFailure::Refused(status) => ("before", format!("{{refuse: {status}}}")),
+            Self::Write(nth, resource, kind) => format!("fault: {}", kind.at_write(*nth, resource)),
+            Self::Watch(kind, disturbance) => {
+                let (event, action) = match disturbance {
+                    WatchDisturbance::Lag => (None, "{lag: 1s}"),
+                    WatchDisturbance::Repeat => (Some(1), "repeat"),
+                    WatchDisturbance::Expire => (Some(1), "expire"),
                 };
-                format!("fault: {{write: {write}, of: {of}, side: {side}, action: {action}}}")
-            }
-            Self::Watch(kind, WatchDisturbance::Lag) => format!("fault: {{watch: {kind}, action: {{lag: 1s}}}}"),
-            Self::Watch(kind, WatchDisturbance::Repeat) => {
-                format!("fault: {{watch: {kind}, event: 1, action: repeat}}")
-            }
-            Self::Watch(kind, WatchDisturbance::Expire) => {
-                format!("fault: {{watch: {kind}, event: 1, action: expire}}")
+                format!("fault: {}", faults::in_watch(kind, event, action))
             }
         }
     }

@@ -23,7 +23,6 @@ use lockstep_support::pointer::JsonPointer;
 use lockstep_workload::{Claims, ReportedCounts};
 
 use super::decide::is_garbage_collected;
-use super::invariants::is_write;
 use super::model::{DecisionAction, StepId};
 use super::recorded_objects::{DEPLOYMENT, EVENT, REPLICA_SET};
 use super::replay::{Frame, FrameReader};
@@ -183,7 +182,9 @@ impl<'a> FrameReader<'a> for WritesBeside {
 
 /// Whether the subject wrote anything successfully, Events aside.
 pub fn subject_wrote(recording: &Recording) -> bool {
-    recording.entries.iter().any(|entry| matches!(entry, RecordingEntry::Request(request) if is_write(request)))
+    let wrote =
+        |entry: &RecordingEntry| matches!(entry, RecordingEntry::Request(request) if request.is_successful_write());
+    recording.entries.iter().any(wrote)
 }
 
 /// One step and the objects that one controller decides about.
@@ -212,7 +213,9 @@ fn deciding_controller(version: &ObjectVersion, frame: &Frame<'_, '_>) -> Option
 }
 
 fn writing_controller(request: &SubjectRequest) -> Option<Controller> {
-    if !(is_write(request) || is_unanswered(request)) {
+    // Without an answer, because the client disconnected first, the result is unknown.
+    let may_have_written = request.is_successful_write() || request.is_write() && request.status == 0;
+    if !may_have_written {
         return None;
     }
     match (request.resource.as_str(), request.subresource.as_str()) {
@@ -220,9 +223,4 @@ fn writing_controller(request: &SubjectRequest) -> Option<Controller> {
         ("pods", "" | "eviction") => Some(Controller::ReplicaSet),
         _ => None,
     }
-}
-
-/// Whether a write has an unknown result, because its client disconnected first.
-fn is_unanswered(request: &SubjectRequest) -> bool {
-    request.status == 0 && is_write(&SubjectRequest { status: 200, ..request.clone() })
 }

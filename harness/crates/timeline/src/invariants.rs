@@ -319,13 +319,6 @@ fn while_paused(frame: &WriteContext<'_>, paused_before: &BTreeSet<String>) -> O
     paused_before.contains(name).then(|| format!("{} created while {name} is paused", frame.names.replica_set(after)))
 }
 
-/// Whether a request successfully changed an object; Events do not count.
-pub(super) fn is_write(request: &SubjectRequest) -> bool {
-    matches!(request.verb.as_str(), "create" | "update" | "patch" | "delete" | "deletecollection")
-        && (200..300).contains(&request.status)
-        && request.resource != "events"
-}
-
 /// Whether a version is an operation that may break bounds: the driver's, that of the controller
 /// beside the subject, or an autoscaler's, because a Deployment controller never changes the number
 /// of desired replicas. `was` is the object before.
@@ -389,7 +382,7 @@ pub(super) fn silence_breach(recording: &Recording) -> Option<InvariantBreach> {
     let last = recording.entries.iter().rposition(|entry| matches!(entry, RecordingEntry::Settled(_)))?;
     recording.end.as_ref().filter(|end| end.completed)?;
     let written = recording.entries[last..].iter().find_map(|entry| match entry {
-        RecordingEntry::Request(request) if is_write(request) => Some(request),
+        RecordingEntry::Request(request) if request.is_successful_write() => Some(request),
         _ => None,
     })?;
     if time_changed_something(&recording.entries, last) {

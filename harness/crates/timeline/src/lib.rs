@@ -58,7 +58,7 @@ pub use model::{
     Decision, DecisionAction, GoldenOutcomes, Invariant, InvariantBreach, KeyValue, Provenance, State, StepId,
     Timeline, TimelineEvents, TimelineStep,
 };
-pub use names::NormalizedNames;
+pub use names::{NormalizedNames, replica_set_number};
 pub use order::RecordedOrder;
 pub use pods::ExpectationCheck;
 pub use replay::{Frame, FrameReader, replay};

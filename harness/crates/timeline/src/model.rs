@@ -10,6 +10,8 @@ use lockstep_support::fingerprint::fingerprint;
 use lockstep_support::sanitize::{is_one_line, sanitize_line, truncate_middle};
 use serde_json::Value;
 
+use super::names::replica_set_number;
+
 /// Replaces the name of the case's namespace, as in a case.
 const ANY_NAMESPACE: &str = "$(NAMESPACE)";
 
@@ -267,9 +269,7 @@ impl Decision {
     /// Whether it is about a ReplicaSet, which is called `rs1` or `web/rs1`.
     #[must_use]
     pub fn is_of_replica_set(&self) -> bool {
-        let name = self.object.rsplit('/').next().unwrap_or_default();
-        let is_number = |number: &str| !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit());
-        name.strip_prefix("rs").is_some_and(is_number)
+        replica_set_number(&self.object).is_some()
     }
 }
 

@@ -12,6 +12,11 @@ use serde_json::Value;
 use super::object;
 use super::recorded_objects::{DEPLOYMENT, POD, REPLICA_SET};
 
+/// The number of a ReplicaSet that a timeline calls `rs2` or `web/rs2`; `None` for another name.
+pub fn replica_set_number(object: &str) -> Option<u32> {
+    object.rsplit('/').next()?.strip_prefix("rs")?.parse().ok()
+}
+
 /// The normalised names of the objects of one recording.
 #[derive(Debug, Default)]
 pub struct NormalizedNames {

@@ -10,6 +10,7 @@
 use std::fmt::{Display, Formatter};
 
 use super::model::{Decision, DecisionAction, InvariantBreach, KeyValue, StepId, TimelineStep};
+use super::names::replica_set_number;
 
 /// A decision with its sort key.
 #[derive(Debug, Clone)]
@@ -172,11 +173,10 @@ fn merge(mut first: Vec<KeyValue>, second: Vec<KeyValue>) -> Vec<KeyValue> {
 
 /// Sorts `web/rs10` after `web/rs9`, and a Deployment after its ReplicaSets.
 fn number_key(object: &str) -> (String, u32) {
-    let (deployment, set) = object.rsplit_once('/').map_or((None, object), |(owner, set)| (Some(owner), set));
-    match set.strip_prefix("rs").and_then(|number| number.parse().ok()) {
-        Some(number) => (deployment.unwrap_or_default().to_owned(), number),
-        None if deployment.is_none() => (object.to_owned(), u32::MAX),
-        None => (deployment.unwrap_or_default().to_owned(), u32::MAX),
+    match (object.rsplit_once('/'), replica_set_number(object)) {
+        (Some((deployment, _)), number) => (deployment.to_owned(), number.unwrap_or(u32::MAX)),
+        (None, Some(number)) => (String::new(), number),
+        (None, None) => (object.to_owned(), u32::MAX),
     }
 }
 

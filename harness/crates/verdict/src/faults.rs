@@ -95,6 +95,20 @@ impl FaultKind {
         };
         Self::ALL.into_iter().filter(named).collect()
     }
+
+    /// The fault at the nth write of a resource, as a case writes it.
+    pub fn at_write(self, nth: u32, resource: &str) -> String {
+        let (is_after, action) = match self {
+            Self::CrashBefore => (false, "crash"),
+            Self::CrashAfter => (true, "crash"),
+            Self::Refuse(code) => return at_write(nth, resource, false, &format!("{{refuse: {code}}}")),
+            Self::Lost | Self::Lag => (true, "drop"),
+            Self::Declared(action) => (true, action),
+            Self::Handover { after, back: false } => (after, "handover"),
+            Self::Handover { after, back: true } => (after, "{handover: back}"),
+        };
+        at_write(nth, resource, is_after, action)
+    }
 }
 
 impl fmt::Display for FaultKind {
@@ -148,25 +162,24 @@ pub enum PointLocation {
     Watch(String),
 }
 
+/// A fault at the nth write of a resource, as a case writes it.
+pub fn at_write(nth: u32, resource: &str, is_after: bool, action: &str) -> String {
+    let side = if is_after { "after" } else { "before" };
+    format!("{{write: {nth}, of: {resource}, side: {side}, action: {action}}}")
+}
+
+/// A fault in the watch of a resource, as a case writes it: at its nth event, or at all of them.
+pub fn in_watch(resource: &str, event: Option<u32>, action: &str) -> String {
+    let event = event.map_or_else(String::new, |nth| format!("event: {nth}, "));
+    format!("{{watch: {resource}, {event}action: {action}}}")
+}
+
 impl Point {
     /// The fault as a case writes it.
     fn fault(&self) -> String {
         match &self.location {
-            PointLocation::Watch(resource) => format!("{{watch: {resource}, action: {{lag: {LAG}}}}}"),
-            PointLocation::Write { resource, nth, .. } => {
-                let (side, action) = match self.kind {
-                    FaultKind::CrashBefore => ("before", "crash".to_owned()),
-                    FaultKind::CrashAfter => ("after", "crash".to_owned()),
-                    FaultKind::Refuse(code) => ("before", format!("{{refuse: {code}}}")),
-                    FaultKind::Lost | FaultKind::Lag => ("after", "drop".to_owned()),
-                    FaultKind::Declared(action) => ("after", action.to_owned()),
-                    FaultKind::Handover { after, back } => {
-                        let action = if back { "{handover: back}" } else { "handover" };
-                        (if after { "after" } else { "before" }, action.to_owned())
-                    }
-                };
-                format!("{{write: {nth}, of: {resource}, side: {side}, action: {action}}}")
-            }
+            PointLocation::Watch(resource) => in_watch(resource, None, &format!("{{lag: {LAG}}}")),
+            PointLocation::Write { resource, nth, .. } => self.kind.at_write(*nth, resource),
         }
     }
 
@@ -222,10 +235,9 @@ pub fn writes(recording: &Recording) -> BTreeMap<(usize, String), u32> {
 
 /// The resource that a request wrote, if it succeeded and is counted.
 fn counted_write(request: &SubjectRequest, resources: &BTreeSet<&str>) -> Option<String> {
-    let SubjectRequest { verb, resource, subresource, status, .. } = request;
-    let write = matches!(verb.as_str(), "create" | "update" | "patch" | "delete");
+    let SubjectRequest { resource, subresource, .. } = request;
     let name = if subresource.is_empty() { resource.clone() } else { format!("{resource}/{subresource}") };
-    (write && (200..300).contains(status) && resources.contains(name.as_str())).then_some(name)
+    (request.is_successful_write() && resources.contains(name.as_str())).then_some(name)
 }
 
 /// All points of a case at which faults of these kinds can happen, from a run without faults.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use lockstep_recording::controllers::Controller;
 use lockstep_recording::{ChangeType, Recording, RecordingEntry};
 use lockstep_support::pointer::JsonPointer;
-use lockstep_timeline::{DecisionAction, NormalizedNames, State, Timeline, object};
+use lockstep_timeline::{DecisionAction, NormalizedNames, State, Timeline, object, replica_set_number};
 use serde_json::Value;
 
 use super::judge::RecordingAnalysis;
@@ -127,8 +127,7 @@ impl RunEnd {
 /// Whether a field is the revision of a Deployment, or of one of its ReplicaSets, of which each
 /// restart makes another one.
 fn counts_restarts(object: &str, field: &str) -> bool {
-    let number = object.rsplit('/').next().and_then(|name| name.strip_prefix("rs"));
-    field == "revision" || number.is_some_and(|number| number.parse::<u32>().is_ok())
+    field == "revision" || replica_set_number(object).is_some()
 }
 
 /// The state with `observed` in place of a generation that has been observed.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use lockstep_recording::{ChangeType, ObjectVersion, RecordingEntry, WriterRole};
 use lockstep_support::pointer::JsonPointer;
-use lockstep_timeline::Frame;
+use lockstep_timeline::{Frame, replica_set_number};
 
 /// The functions; each takes one string.
 pub(super) const FUNCTIONS: [&str; 3] = ["began", "count", "restarts"];
@@ -145,12 +145,8 @@ pub(super) fn check_argument(function: &str, argument: &str) -> Result<(), Strin
             let decided = |word: &str| {
                 DECISIONS.contains(&word) || word == "->" || word.contains('=') || word.parse::<u32>().is_ok()
             };
-            let is_set = |word: &str| {
-                let name = word.rsplit('/').next().unwrap_or(word);
-                name.strip_prefix("rs").is_some_and(|number| number.parse::<u32>().is_ok())
-            };
             let good = match words.as_slice() {
-                [one] => decided(one) || is_set(one),
+                [one] => decided(one) || replica_set_number(one).is_some(),
                 [_, rest @ ..] => rest.iter().all(|word| decided(word)),
                 [] => false,
             };

@@ -51,14 +51,10 @@ pub struct Delay {
 impl Delay {
     /// The fault of the step, as a case writes it.
     fn fault(&self) -> String {
-        let others = self.overtaken_by.unwrap_or(ALL);
+        let action = format!("{{overtaken: {}}}", self.overtaken_by.unwrap_or(ALL));
         match &self.stream {
-            DelayedStream::Watch(kind) => {
-                format!("{{watch: {kind}, event: {}, action: {{overtaken: {others}}}}}", self.nth)
-            }
-            DelayedStream::Answers(of) => {
-                format!("{{write: {}, of: {of}, side: after, action: {{overtaken: {others}}}}}", self.nth)
-            }
+            DelayedStream::Watch(kind) => faults::in_watch(kind, Some(self.nth), &action),
+            DelayedStream::Answers(of) => faults::at_write(self.nth, of, true, &action),
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use lockstep_timeline::{Decision, DecisionAction, TimelineStep};
+use lockstep_timeline::{Decision, DecisionAction, TimelineStep, replica_set_number};
 
 use super::{ReplicaSetSize, RolloutBounds, StepTotals, belongs_to};
 
@@ -74,8 +74,8 @@ fn newest(
     before: &BTreeMap<String, ReplicaSetSize>,
     is_own: impl Fn(&str) -> bool,
 ) -> Option<String> {
-    let number = |name: &&String| name.rsplit("rs").next().and_then(|n| n.parse::<u32>().ok()).unwrap_or(0);
-    after.replica_sets.keys().chain(before.keys()).filter(|name| is_own(name)).max_by_key(number).cloned()
+    let names = after.replica_sets.keys().chain(before.keys()).filter(|name| is_own(name));
+    names.max_by_key(|name| replica_set_number(name)).cloned()
 }
 
 fn explain(decision: &Decision, context: &StepContext<'_>, desired: &BTreeMap<&str, i64>) -> Option<String> {
