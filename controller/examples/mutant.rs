@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kube::{Client, Config};
-use rollout_controller::deployment::{DeploymentAction, DeploymentPlan, OnError, PlanStep, ReplicaSetChange};
+use rollout_controller::deployment::{DeploymentAction, DeploymentPlan, FailurePolicy, PlanStep, ReplicaSetChange};
 use rollout_controller::model::Deployment;
 use rollout_controller::{ObservedDeployment, Planner, RuleSettings, Settings, check, plan, run_with};
 
@@ -111,7 +111,7 @@ fn restless(observed: &ObservedDeployment, now: Timestamp, settings: &RuleSettin
     {
         let annotations = [("example.com/restless".to_owned(), now.to_string())].into();
         let change = ReplicaSetChange { name: rs.meta.name.clone(), annotations, ..Default::default() };
-        plan.steps.push(PlanStep { action: DeploymentAction::UpdateReplicaSet(change), on_error: OnError::Fail });
+        plan.steps.push(PlanStep { action: DeploymentAction::UpdateReplicaSet(change), on_error: FailurePolicy::Fail });
     }
     plan
 }

@@ -54,7 +54,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use controller_client::api::ApiServer;
-pub use controller_client::metrics::{CountRequests, CountedRequests, Metrics};
+pub use controller_client::metrics::{CountedRequests, Metrics, RequestCountLayer};
 pub use controller_client::process::{
     Address, BindError, Election, ElectionError, Endpoint, Pages, ProcessError, ProcessOptions, Tls, TlsError,
 };

@@ -16,7 +16,6 @@ const FILES: [(&str, &str); 3] =
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BankEntry {
-    /// Its name.
     pub(crate) name: String,
     /// The variant of `MutatedController` whose rule it changes.
     #[serde(skip)]

@@ -37,7 +37,6 @@ pub(crate) struct Replacement {
 pub(crate) struct Switch<'a> {
     /// The mutant's name.
     pub(crate) mutant: &'a str,
-    /// Its place.
     pub(crate) place: &'a Replacement,
 }
 
@@ -68,7 +67,6 @@ pub(crate) fn insert_switches(source: &str, switches: &[Switch<'_>]) -> Result<S
     if faults.is_empty() { Ok(write(source, 0..source.len(), &found)) } else { Err(faults) }
 }
 
-/// Finds the range of a place.
 fn find(source: &str, place: &Replacement) -> Result<Range<usize>, String> {
     let Some(within) = &place.within else { return only(source, &place.is, "`in` can say which") };
     let around = only(source, within, "`in` needs more of what surrounds it")?;

@@ -32,7 +32,6 @@ const RESTART_ROLES: [&str; 2] = [
 /// for all names.
 pub(crate) type Right = (String, String, String, String);
 
-/// A set of rights.
 pub(crate) struct Rights(pub(crate) BTreeSet<Right>);
 
 impl Default for Rights {

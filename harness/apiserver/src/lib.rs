@@ -114,7 +114,7 @@ pub use service::api_server::{ApiServer, ControllerMode};
 pub use service::latency::Latency;
 #[cfg(feature = "listen")]
 pub use service::listen::{ListenHandle, ListenOptions, NOT_BEFORE_PATH, UNSUPPORTED_PATH};
-pub use service::reaction::{Disconnected, Reaction};
+pub use service::reaction::{Disconnection, Reaction};
 pub use service::response::ResponseBody;
 pub use storage::error::StorageError;
 pub use storage::watch::EventType;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use lockstep_support::clock;
 use lockstep_support::outcome::RunOutcome;
 
-pub(crate) type Measured<T> = Result<T, Box<dyn std::error::Error>>;
+pub(crate) type ProgramResult<T> = Result<T, Box<dyn std::error::Error>>;
 
 /// The kernel's clock ticks a second for processor time, as on every Linux.
 const TICKS_A_SECOND: f64 = 100.0;
@@ -34,7 +34,7 @@ pub(crate) fn folder() -> PathBuf {
 ///
 /// # Errors
 /// If the program fails otherwise; with what it printed.
-pub(crate) fn run(arguments: &[&str], jobs: u32) -> Measured<ProgramRun> {
+pub(crate) fn run(arguments: &[&str], jobs: u32) -> ProgramResult<ProgramRun> {
     let (before, since) = (processor_seconds_of_children()?, clock::instant());
     let mut command = Command::new(path());
     command.args(arguments).args(["--jobs", &jobs.to_string()]).current_dir(folder());
@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &[&str], jobs: u32) -> Measured<ProgramRun> {
 }
 
 /// Waits for a process; returns its peak of memory, and whether it did its work.
-fn wait(child: &mut Child) -> Measured<(u64, bool)> {
+fn wait(child: &mut Child) -> ProgramResult<(u64, bool)> {
     let mut peak = 0;
     loop {
         if let Some(status) = child.try_wait()? {
@@ -69,7 +69,7 @@ fn wait(child: &mut Child) -> Measured<(u64, bool)> {
 }
 
 /// The processor time of all children that have ended: the 14th and 15th field after the name.
-fn processor_seconds_of_children() -> Measured<f64> {
+fn processor_seconds_of_children() -> ProgramResult<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
     let ticks = fields.get(13..15).unwrap_or_default().iter().map(|ticks| ticks.parse::<f64>());

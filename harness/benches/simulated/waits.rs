@@ -9,7 +9,7 @@
 
 use std::path::Path;
 
-use crate::program::{Measured, folder, run as play};
+use crate::program::{ProgramResult, folder, run as play};
 use crate::selection::Outcome;
 use crate::selection::section::{Goal, PageSection};
 
@@ -30,7 +30,7 @@ pub(crate) fn run(_arguments: &[String]) -> Outcome {
     let cores = u32::try_from(std::thread::available_parallelism()?.get())?;
     section.line(format_args!("| | one core | {cores} cores | goal |\n| --- | --: | --: | --- |"));
     let case = ["run", "cases/rolling/surge-1-unavailable-0.yaml"];
-    let alone = (0..RUNS).map(|_| play(&case, 1).map(|run| run.seconds * 1000.0)).collect::<Measured<Vec<_>>>()?;
+    let alone = (0..RUNS).map(|_| play(&case, 1).map(|run| run.seconds * 1000.0)).collect::<ProgramResult<Vec<_>>>()?;
     let alone = alone.into_iter().fold(f64::MAX, f64::min);
     section.row("a usual case alone, ms", &[format!("{alone:.0}"), String::new()], alone, Goal::AtMost(30.0));
     let [one, all] = [play(&["run", "cases"], 1)?, play(&["run", "cases"], cores)?];
@@ -50,7 +50,7 @@ pub(crate) fn run(_arguments: &[String]) -> Outcome {
 }
 
 /// How many a search tries a minute on so many cores. It says on standard error how many it tried.
-fn rate(command: &[&str], word: &str, jobs: u32) -> Measured<f64> {
+fn rate(command: &[&str], word: &str, jobs: u32) -> ProgramResult<f64> {
     let programs = PROGRAMS.to_string();
     let command = if word.is_empty() { [command, &["--programs", &programs]].concat() } else { command.to_vec() };
     let run = play(&command, jobs)?;
@@ -67,7 +67,7 @@ fn rate(command: &[&str], word: &str, jobs: u32) -> Measured<f64> {
 }
 
 /// The cases of a folder; a file may have several.
-fn count_cases(folder: &Path) -> Measured<u32> {
+fn count_cases(folder: &Path) -> ProgramResult<u32> {
     let files = lockstep_case::find(&[folder.to_owned()])?;
     let counts = files.iter().map(|file| lockstep_case::load(file).map(|cases| cases.len()));
     Ok(u32::try_from(counts.sum::<Result<usize, _>>()?)?)

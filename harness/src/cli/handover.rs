@@ -192,11 +192,11 @@ impl Arguments {
 
 /// Runs with one subject alone, by case, subject and restart profile: several pairs have a subject
 /// in common.
-type KnownRuns = Mutex<BTreeMap<(String, String, Option<RestartProfile>), Arc<Mutex<RunsAlone>>>>;
+type KnownRuns = Mutex<BTreeMap<(String, String, Option<RestartProfile>), Arc<Mutex<SoloRuns>>>>;
 
 /// Runs of a case with one subject alone.
 #[derive(Debug, Default)]
-struct RunsAlone {
+struct SoloRuns {
     runs: Vec<Arc<ReferenceRun>>,
     /// The writes of the first of them, and the points at which another subject can take over.
     writes: u32,
@@ -214,7 +214,7 @@ struct HandoverCase {
     /// Without them.
     plain: Arc<Case>,
     /// Those of the first subject, and those of the second.
-    alone: [Arc<Mutex<RunsAlone>>; 2],
+    alone: [Arc<Mutex<SoloRuns>>; 2],
     /// What the two are known to decide differently in this case.
     known_changes: Vec<KnownChange>,
 }

@@ -150,7 +150,6 @@ struct Count {
     done: usize,
 }
 
-/// A running play.
 #[derive(Debug)]
 struct RunningPlay {
     since: Instant,

@@ -144,9 +144,9 @@ async fn shared() -> Outcome {
 }
 
 /// An image whose etcd cannot start; dropping this removes it.
-struct Broken(String);
+struct BrokenImage(String);
 
-impl Broken {
+impl BrokenImage {
     fn new() -> Result<Self, Failed> {
         let name = format!("lockstep-test/etcd:broken-{}", std::process::id());
         let etcd = ImageOptions::from_env().etcd.unwrap_or_else(|| ETCD.to_owned());
@@ -157,7 +157,7 @@ impl Broken {
     }
 }
 
-impl Drop for Broken {
+impl Drop for BrokenImage {
     fn drop(&mut self) {
         // A container may still be terminating, so the image may remain; it is a name and a few
         // bytes.
@@ -166,7 +166,7 @@ impl Drop for Broken {
 }
 
 async fn ends_early() -> Outcome {
-    let broken = Broken::new()?;
+    let broken = BrokenImage::new()?;
     let folder = tempfile::tempdir()?;
     let mut victim = ROLES.command("victim")?;
     let output = victim.env("TMPDIR", folder.path()).env("LOCKSTEP_ETCD_IMAGE", &broken.0).output()?;

@@ -36,11 +36,11 @@ const CROSS_SECTION: [&str; 5] =
 /// The trial in which a subject kills a server.
 const KILLING: &str = "sim::served::subject-kills-the-server";
 
-type Checked = Result<(), Box<dyn std::error::Error>>;
+type ServeResult = Result<(), Box<dyn std::error::Error>>;
 
 pub(crate) fn trials() -> Vec<Trial> {
     let runtime = || tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let trial = |name: &str, test: fn(tokio::runtime::Runtime) -> Checked| {
+    let trial = |name: &str, test: fn(tokio::runtime::Runtime) -> ServeResult| {
         Trial::test(format!("sim::served::{name}"), move || {
             let runtime = runtime().map_err(|why| Failed::from(why.to_string()))?;
             test(runtime).map_err(|why| Failed::from(why.to_string()))
@@ -104,7 +104,7 @@ async fn boot() -> Result<Cluster, Box<dyn std::error::Error>> {
     Ok(cluster::boot(&ClusterPlan::new(cluster::DEFAULT_VERSION).at(Site::Sim)).await?)
 }
 
-async fn watched() -> Checked {
+async fn watched() -> ServeResult {
     let cluster = boot().await?;
     let client = cluster.access().subject_client()?;
     let version = client.apiserver_version().await?;
@@ -119,7 +119,7 @@ async fn watched() -> Checked {
     Ok(())
 }
 
-async fn strange() -> Checked {
+async fn strange() -> ServeResult {
     let cluster = boot().await?;
     let mut access = cluster.access().clone();
     "nobody".clone_into(&mut access.subject_token);
@@ -128,7 +128,7 @@ async fn strange() -> Checked {
     Ok(())
 }
 
-async fn unknown() -> Checked {
+async fn unknown() -> ServeResult {
     let cluster = boot().await?;
     assert_eq!(cluster.unsupported_requests().await?.len(), 0);
     ask_too_much(&cluster.access().subject_client()?).await?;
@@ -136,14 +136,13 @@ async fn unknown() -> Checked {
     Ok(())
 }
 
-async fn ask_too_much(client: &kube::Client) -> Checked {
+async fn ask_too_much(client: &kube::Client) -> ServeResult {
     let request = hyper::Request::get("/metrics").body(Vec::new())?;
     let refused = client.request_text(request).await;
     assert!(matches!(&refused, Err(kube::Error::Api(status)) if status.code == 501), "{refused:?}");
     Ok(())
 }
 
-/// A small case.
 fn small() -> Result<Arc<Case>, Box<dyn std::error::Error>> {
     case_of("web", "  - set: {image: \"app:2\"}\n  - ready: {pods: all}\n")
 }
@@ -158,7 +157,7 @@ fn case_of(name: &str, steps: &str) -> Result<Arc<Case>, Box<dyn std::error::Err
 
 /// Each session has its own server and subject: two cases run at once, and a third waits for one of
 /// them.
-async fn side_by_side() -> Checked {
+async fn side_by_side() -> ServeResult {
     let environments =
         [Arc::new(Environment::open(boot().await?).await?), Arc::new(Environment::open(boot().await?).await?)];
     let options = SessionOptions::default();
@@ -190,7 +189,7 @@ async fn side_by_side() -> Checked {
 
 /// Cases that do not stop the subject run in parallel in namespaces of one server; one that stops
 /// it runs alone.
-async fn shared() -> Checked {
+async fn shared() -> ServeResult {
     let environment = Arc::new(Environment::open(boot().await?).await?);
     let options = SessionOptions { lanes: NonZeroUsize::new(3).ok_or("three")?, ..SessionOptions::default() };
     let player = Executor::Sessions(vec![Session::open(&environment, &SubjectSpec::Ours, &options).await?].into());
@@ -232,7 +231,7 @@ fn killed_alone() -> Result<(), Failed> {
 }
 
 /// A server that exits makes one case inconclusive with a reason; the next runs on a new one.
-async fn killed() -> Checked {
+async fn killed() -> ServeResult {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/subjects/hostile.py");
     let words = ["python3", &script.display().to_string()].map(ToOwned::to_owned);
     let spec = SubjectSpec::Command(words.into());
@@ -261,7 +260,7 @@ async fn killed() -> Checked {
 }
 
 /// To find in which of several cases a subject exits, each of them is played alone.
-async fn ended() -> Checked {
+async fn ended() -> ServeResult {
     let environment = Arc::new(Environment::open(boot().await?).await?);
     let options = SessionOptions { lanes: NonZeroUsize::new(3).ok_or("three")?, ..SessionOptions::default() };
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/subjects/wrong.py");
@@ -288,7 +287,7 @@ fn conforms(case: &Arc<Case>, recording: &Recording) {
 }
 
 /// A controller without shared code reaches the server and is judged by upstream's timelines.
-async fn in_another_language(words: Vec<String>) -> Checked {
+async fn in_another_language(words: Vec<String>) -> ServeResult {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let environment = Arc::new(Environment::open(boot().await?).await?);
     let budget = Duration::from_secs(90);
@@ -314,7 +313,7 @@ async fn in_another_language(words: Vec<String>) -> Checked {
 }
 
 /// One small case with our controller through interceptor and sockets.
-async fn run_small_case(too_much: bool) -> Checked {
+async fn run_small_case(too_much: bool) -> ServeResult {
     let case = small()?;
     let cluster = boot().await?;
     let bypass_interceptor = cluster.access().subject_client()?;

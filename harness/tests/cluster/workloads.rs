@@ -89,7 +89,7 @@ pub(crate) fn trials() -> Vec<Trial> {
 }
 
 /// A controller with fewer capabilities than upstream's, and its workload description.
-struct Less {
+struct PartialController {
     name: &'static str,
     /// The capabilities that it lacks.
     lacks: &'static [&'static str],
@@ -100,36 +100,36 @@ struct Less {
     words: &'static str,
 }
 
-static LESS: [Less; 5] = [
-    Less {
+static LESS: [PartialController; 5] = [
+    PartialController {
         name: "a_status_that_is_not_claimed_is_not_waited_for",
         lacks: &["status"],
         described: "paths: {/status: null}\n",
         budget: "30s",
         words: "1 conformant",
     },
-    Less {
+    PartialController {
         name: "a_status_that_is_claimed_is_waited_for",
         lacks: &["status"],
         described: "",
         budget: "8s",
         words: "1 non-conformant",
     },
-    Less {
+    PartialController {
         name: "events_that_are_not_claimed_are_not_waited_for",
         lacks: &["events"],
         described: "unclaimed: [events]\n",
         budget: "30s",
         words: "1 conformant",
     },
-    Less {
+    PartialController {
         name: "events_that_are_claimed_are_waited_for",
         lacks: &["events"],
         described: "",
         budget: "8s",
         words: "1 non-conformant",
     },
-    Less {
+    PartialController {
         name: "a_controller_that_reports_nothing_is_conformant",
         lacks: &["status", "events"],
         described: "paths: {/status: null}\nunclaimed: [events]\n",
@@ -138,7 +138,7 @@ static LESS: [Less; 5] = [
     },
 ];
 
-fn play_less(less: &Less) -> Result<(), Failed> {
+fn play_less(less: &PartialController) -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
     let description = folder.path().join("less.yaml");
     let kind = "apiVersion: apps/v1\nkind: Deployment\nplural: deployments\n";

@@ -55,7 +55,6 @@ fn problems_of(name: &str, score: &str) -> Vec<String> {
     wrong
 }
 
-/// A row of a score.
 #[derive(Debug)]
 struct ScoreRow {
     area: String,

@@ -60,7 +60,6 @@ const HARNESS: &str = "lockstep-";
 /// has to write the page.
 const TOLERATED_PERCENT: u64 = 10;
 
-/// A crate of the workspace.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct WorkspaceCrate {
     /// The folder of its manifest, with a slash at the end.

@@ -19,7 +19,6 @@ pub(crate) struct Imports {
     pub(crate) tests: BTreeSet<String>,
 }
 
-/// One import.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Import {
     pub(crate) line: usize,

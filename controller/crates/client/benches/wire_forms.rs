@@ -12,7 +12,7 @@ use controller_client::api::{Cache, CacheUpdate, ListPage, WithoutManagedFields}
 use controller_client::runtime::{RawObject, WireObject};
 use rollout_model::any_json::AnyJson;
 use rollout_model::{
-    Deployment, DeploymentStatus, ReplicaSet, Template, TemplateOrOther, canonical_template, names, to_json_bytes,
+    Deployment, DeploymentStatus, ReplicaSet, Template, TemplateValue, canonical_template, names, to_json_bytes,
 };
 use serde_json::{Value, json};
 
@@ -87,7 +87,7 @@ fn comparison(template: &Value) {
 /// `transcode`: from the JSON of a template to its stored text.
 fn transcoded_template(json: &str) {
     let value = measure_kept(|| serde_json::from_str::<Value>(json).expect("it is JSON").to_string());
-    let form = measure_kept(|| serde_json::from_str::<AnyJson<TemplateOrOther>>(json).expect("it is JSON").0);
+    let form = measure_kept(|| serde_json::from_str::<AnyJson<TemplateValue>>(json).expect("it is JSON").0);
     row("transcode: allocations for a template", value.count_total, form.count_total);
     row("transcode: most bytes for a template", value.bytes_max, form.bytes_max);
 }

@@ -43,4 +43,4 @@ pub use replica_set::{ReplicaSet, ReplicaSetSpec, ReplicaSetStatus};
 pub use seconds::whole_second;
 pub use selector::{LabelSelector, LabelSelectorRequirement};
 pub use template::{canonical_template, with_label, without_label};
-pub use transcode::TemplateOrOther;
+pub use transcode::TemplateValue;

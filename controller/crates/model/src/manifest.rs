@@ -30,7 +30,7 @@ use super::json_text::{JsonSource, append_comma, append_json, to_json};
 use super::meta::Meta;
 use super::names::POD_TEMPLATE_HASH;
 use super::template::canonical_template;
-use super::transcode::{TemplateOrOther, TranscodedTemplate};
+use super::transcode::{TemplateValue, TranscodedTemplate};
 
 /// The texts here were serialized from values, so they parse.
 const READS_BACK: &str = "what was written as JSON reads as JSON";
@@ -178,10 +178,10 @@ pub struct TemplateText {
 impl Template {
     /// Stores a template.
     pub fn new(value: Value) -> Self {
-        let AnyJson(found) = AnyJson::<TemplateOrOther>::deserialize(value).expect("any JSON can be read so");
+        let AnyJson(found) = AnyJson::<TemplateValue>::deserialize(value).expect("any JSON can be read so");
         match found {
-            TemplateOrOther::Template(found) => Self::from_transcoded(found),
-            TemplateOrOther::Other(value) => {
+            TemplateValue::Template(found) => Self::from_transcoded(found),
+            TemplateValue::Other(value) => {
                 Self::from_transcoded(TranscodedTemplate { json: to_json(&value), labels_offset: 0, hash: None })
             }
         }

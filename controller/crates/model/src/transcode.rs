@@ -15,7 +15,7 @@ use super::json_text::{append_comma, append_json};
 use super::names::POD_TEMPLATE_HASH;
 
 /// The value of `spec.template`.
-pub enum TemplateOrOther {
+pub enum TemplateValue {
     /// A template.
     Template(TranscodedTemplate),
     /// JSON that is not an object and therefore not a template.
@@ -31,7 +31,7 @@ pub struct TranscodedTemplate {
     pub(super) hash: Option<String>,
 }
 
-impl FromAnyJson for TemplateOrOther {
+impl FromAnyJson for TemplateValue {
     fn from_map<'de, A: MapAccess<'de>>(fields: A) -> Result<Self, A::Error> {
         let (mut text, mut label) = (Vec::new(), HashLabel::default());
         Transcoder { text: &mut text, section: Section::Template, label: &mut label }.visit_map(fields)?;

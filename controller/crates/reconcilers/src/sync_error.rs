@@ -3,7 +3,7 @@
 use controller_client::api::{RequestError, Resource};
 use thiserror::Error;
 
-use crate::decisions::rollouts::Stale;
+use crate::decisions::rollouts::StaleCache;
 
 /// Why any sync may end early.
 #[derive(Debug, Error)]
@@ -56,9 +56,9 @@ impl SyncError {
     }
 }
 
-impl From<Stale<Resource>> for SyncError {
-    fn from(stale: Stale<Resource>) -> Self {
-        let Stale { resource, written_version, read_version } = stale;
+impl From<StaleCache<Resource>> for SyncError {
+    fn from(stale: StaleCache<Resource>) -> Self {
+        let StaleCache { resource, written_version, read_version } = stale;
         Self::Stale { resource: resource.plural(), observed_version: read_version, written_version }
     }
 }

@@ -40,7 +40,7 @@ pub struct WaitLimit {
 
 /// A cache that is older than a write.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stale<R> {
+pub struct StaleCache<R> {
     /// What the cache holds.
     pub resource: R,
     /// The resourceVersion that was written.
@@ -74,13 +74,13 @@ impl<K: Ord + Clone, R: Ord + Copy> ConsistencyStore<K, R> {
     /// and forgets the writes if they do. At the limit the caches are accepted as they are.
     ///
     /// # Errors
-    /// [`Stale`]: the first cache that is behind.
+    /// [`StaleCache`]: the first cache that is behind.
     pub fn check<'a>(
         &mut self,
         key: &K,
         limit: Option<WaitLimit>,
         read: impl Fn(R) -> &'a str,
-    ) -> Result<(), Stale<R>> {
+    ) -> Result<(), StaleCache<R>> {
         let Some(writes) = self.0.get_mut(key) else { return Ok(()) };
         for (resource, write) in &writes.versions {
             let Ok(read_version) = read(*resource).parse() else { continue };
@@ -88,7 +88,7 @@ impl<K: Ord + Clone, R: Ord + Copy> ConsistencyStore<K, R> {
                 now.saturating_sub(*writes.waiting_since.get_or_insert(now)) < longest
             };
             if *write > read_version && limit.is_none_or(&mut may_wait) {
-                return Err(Stale { resource: *resource, written_version: *write, read_version });
+                return Err(StaleCache { resource: *resource, written_version: *write, read_version });
             }
         }
         self.0.remove(key);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rstest::rstest;
 
-use super::consistency::{ConsistencyStore, Stale, WaitLimit};
+use super::consistency::{ConsistencyStore, StaleCache, WaitLimit};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum WatchedResource {
@@ -16,7 +16,11 @@ type Writes = ConsistencyStore<&'static str, WatchedResource>;
 
 const KEY: &str = "ns/rs";
 
-fn check(writes: &mut Writes, replica_sets: &'static str, pods: &'static str) -> Result<(), Stale<WatchedResource>> {
+fn check(
+    writes: &mut Writes,
+    replica_sets: &'static str,
+    pods: &'static str,
+) -> Result<(), StaleCache<WatchedResource>> {
     writes.check(&KEY, None, |resource| if resource == WatchedResource::Pods { pods } else { replica_sets })
 }
 
@@ -41,8 +45,11 @@ fn sync_waits_for_caches_behind_a_write(
     ] {
         writes.record_write(&KEY, "uid", resource, version);
     }
-    let expected =
-        expected.map_err(|(resource, written_version, read_version)| Stale { resource, written_version, read_version });
+    let expected = expected.map_err(|(resource, written_version, read_version)| StaleCache {
+        resource,
+        written_version,
+        read_version,
+    });
     assert_eq!(check(&mut writes, replica_sets, pods), expected);
     assert_eq!(check(&mut writes, "0", "0").is_ok(), expected.is_ok(), "what is caught up with is forgotten");
 }

@@ -18,6 +18,6 @@ mod ownership;
 pub mod replicaset;
 mod settings;
 
-pub use consistency::{ConsistencyStore, Stale, WaitLimit};
+pub use consistency::{ConsistencyStore, StaleCache, WaitLimit};
 pub use ownership::OwnershipChange;
 pub use settings::{Compatibility, RuleSettings};

@@ -198,7 +198,6 @@ impl ManagedFields {
         Some((last.api_version, entry.set))
     }
 
-    /// Adds to the set of a manager.
     pub(crate) fn add(&mut self, id: ManagerId, set: &FieldSet, time: Option<&str>) {
         let entry = self.entries.entry(id).or_default();
         entry.set.add(set);

@@ -47,7 +47,6 @@ impl<'a> Atom<'a> {
         Atom::of_fields(TYPES.get(type_index))
     }
 
-    /// The atom of a type.
     pub(crate) fn of_fields(of: &TypeDeclaration) -> Atom<'_> {
         match (of.atomic, of.open) {
             (true, _) => Atom::Leaf,
@@ -88,7 +87,6 @@ impl<'a> Atom<'a> {
         Self::of(shape, &Merging::Granular)
     }
 
-    /// The atom of a child.
     pub(crate) fn child(self, element: &PathElement) -> Self {
         match (self, element) {
             (Self::Fields(fields), PathElement::Field(name)) => {
@@ -163,7 +161,6 @@ impl<'a> Atom<'a> {
         path
     }
 
-    /// The set of fields of a value.
     pub(crate) fn fields_of(self, value: &Value) -> FieldSet {
         let mut set = FieldSet::default();
         self.collect(value, &mut Vec::new(), &mut set);
@@ -372,7 +369,6 @@ impl<'a> Atom<'a> {
         }
     }
 
-    /// A value without the fields of a set.
     pub(crate) fn without(self, value: &Value, removed: &FieldSet) -> Value {
         let this = self.resolve_untyped(&[Some(value)]);
         match (this, value) {

@@ -11,7 +11,6 @@ use crate::types::field_error::FieldError;
 use crate::types::kinds::ResourceKind;
 use crate::types::protobuf;
 
-/// The format of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ResponseFormat {
     pub(crate) encoding: Encoding,
@@ -85,7 +84,6 @@ impl ResponseFormat {
         found.map(drop).ok_or_else(|| not_acceptable(request, supported))
     }
 
-    /// The format of the response to a request.
     pub(crate) fn of(request: &ApiRequest, supported: SupportedFormats) -> ApiResult<Self> {
         let found = Self::accepted(&request.accept, supported).ok_or_else(|| not_acceptable(request, supported))?;
         Ok(match found.representation {
@@ -149,7 +147,6 @@ impl ResponseFormat {
         }
     }
 
-    /// The media type of a watch.
     pub(crate) fn watch_media_type(self) -> &'static str {
         match self.encoding {
             Encoding::Json | Encoding::Yaml => JSON,

@@ -9,7 +9,6 @@ use crate::http::route::PathError;
 use crate::storage::watch::WatchCursor;
 use crate::types::decode::to_json_bytes;
 
-/// A response.
 #[derive(Debug)]
 pub(crate) enum ApiResponse {
     /// A complete body.

@@ -237,7 +237,6 @@ impl StatusError {
         error
     }
 
-    /// The error as a Status.
     pub(crate) fn status(&self) -> Value {
         let mut status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
             "message": self.message, "code": self.code.as_u16()});

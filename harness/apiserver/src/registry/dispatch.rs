@@ -175,7 +175,6 @@ impl Server {
         Some(ApiRequest { accept, ..request.clone() })
     }
 
-    /// The kind of a request.
     fn requested_kind(&self, request: &ApiRequest) -> Option<&'static ResourceKind> {
         let info = RequestInfo::from_decoded(&request.method, &request.path, false);
         self.kinds.served(&info.group, path_version(&request.path), &info.resource)
@@ -227,7 +226,6 @@ fn check_path_names(info: &RequestInfo) -> ApiResult<()> {
     Err(StatusError::bad_request(format!("Name parameter invalid: {name:?}: {why}")))
 }
 
-/// The version in a path.
 fn path_version(path: &str) -> &str {
     let nth = if path.starts_with("/apis") { 2 } else { 1 };
     path.trim_start_matches('/').split('/').nth(nth).unwrap_or_default()

@@ -78,7 +78,6 @@ pub(crate) fn without_removed_fields(before: &StoredObject, after: &Value) -> (V
     (after, managers)
 }
 
-/// The field manager of a request.
 pub(crate) fn field_manager(request: &ResourceRequest<'_>) -> FieldManager {
     FieldManager {
         empty: json!({}),

@@ -70,7 +70,6 @@ const fn review(plural: &'static str, name: &'static str) -> ResourceKind {
     ResourceKind { namespaced: false, verbs: &["create"], ..kind(AUTHORIZATION, "v1", plural, name) }
 }
 
-/// The strategy of a kind.
 pub(crate) fn strategy_of(kind: &ResourceKind) -> &'static dyn Strategy {
     BUILT_IN.iter().find(|(one, _)| one.is(kind)).map_or(&DefaultStrategy, |(_, strategy)| *strategy)
 }

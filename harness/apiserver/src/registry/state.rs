@@ -22,7 +22,6 @@ pub(crate) struct Server {
     pub(crate) gc_version: u64,
     /// All namespaces had their service account at this version.
     pub(crate) service_accounts_version: u64,
-    /// The progress of recounting quotas.
     pub(crate) quotas: RecountProgress,
     /// The unsupported requests, each with the reason.
     pub(crate) unsupported: Vec<String>,
@@ -65,7 +64,6 @@ impl ResourceRequest<'_> {
     }
 }
 
-/// The progress of recounting.
 #[derive(Debug)]
 pub(crate) struct RecountProgress {
     /// Changes up to this version have been processed.

@@ -25,7 +25,7 @@ use tokio_rustls::rustls::ServerConfig;
 
 use crate::clock;
 use crate::service::api_server::ApiServer;
-use crate::service::reaction::Disconnected;
+use crate::service::reaction::Disconnection;
 use crate::service::response::ResponseBody;
 
 /// The path at which a client over HTTP reads [`ApiServer::unsupported`], as a JSON list of
@@ -126,7 +126,7 @@ struct ConnectionContext {
 }
 
 impl ConnectionContext {
-    async fn answer(&self, request: Request<Incoming>) -> Result<Response<ResponseBody>, Disconnected> {
+    async fn answer(&self, request: Request<Incoming>) -> Result<Response<ResponseBody>, Disconnection> {
         let given = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
         if !self.tokens.is_empty() && !self.tokens.iter().any(|known| known == given) {
             let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",

@@ -54,15 +54,15 @@ impl Reaction {
 /// The connection broke before the response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Disconnected;
+pub struct Disconnection;
 
-impl fmt::Display for Disconnected {
+impl fmt::Display for Disconnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the connection to the simulated API server broke before an answer")
     }
 }
 
-impl std::error::Error for Disconnected {}
+impl std::error::Error for Disconnection {}
 
 pub(crate) type Hook = Arc<Mutex<dyn FnMut(&Request<Bytes>) -> Reaction + Send>>;
 

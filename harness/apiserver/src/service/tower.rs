@@ -12,7 +12,7 @@ use tower_service::Service;
 
 use crate::http::response::ApiResponse;
 use crate::service::api_server::ApiServer;
-use crate::service::reaction::Disconnected;
+use crate::service::reaction::Disconnection;
 use crate::service::response::{ResponseBody, WatchStream};
 use crate::storage::watch::WATCH_STATUS;
 use crate::types::protobuf;
@@ -60,10 +60,10 @@ where
     B::Error: Send,
 {
     type Response = Response<ResponseBody>;
-    type Error = Disconnected;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<ResponseBody>, Disconnected>> + Send>>;
+    type Error = Disconnection;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<ResponseBody>, Disconnection>> + Send>>;
 
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Disconnected>> {
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Disconnection>> {
         Poll::Ready(Ok(()))
     }
 

@@ -12,7 +12,6 @@ pub(crate) struct Transcript {
 }
 
 impl Transcript {
-    /// Starts the transcript.
     pub(crate) fn start(&mut self) {
         self.lines.get_or_insert_default();
     }

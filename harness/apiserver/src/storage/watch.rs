@@ -32,7 +32,6 @@ pub(crate) struct WatchCursor {
     pub(crate) managed_fields: ManagedFieldsPolicy,
 }
 
-/// An event of a watch.
 #[derive(Debug)]
 pub(crate) enum WatchEvent {
     /// An object was added, modified or deleted.

@@ -16,7 +16,7 @@ use crate::clock;
 use crate::service::api_server::ApiServer;
 use crate::service::handle::read_body;
 use crate::service::lock::locked;
-use crate::service::reaction::{Disconnected, Reaction};
+use crate::service::reaction::{Disconnection, Reaction};
 use crate::service::response::ResponseBody;
 
 impl ApiServer {
@@ -47,9 +47,9 @@ impl ApiServer {
     }
 
     /// Handles a request of a client as the hook decides.
-    pub(crate) async fn receive<B: Body>(&self, request: Request<B>) -> Result<Response<ResponseBody>, Disconnected> {
+    pub(crate) async fn receive<B: Body>(&self, request: Request<B>) -> Result<Response<ResponseBody>, Disconnection> {
         // A failing body means that the client has gone: do nothing.
-        let request = read_body(request).await.map_err(|_| Disconnected)?;
+        let request = read_body(request).await.map_err(|_| Disconnection)?;
         let (request_delay, response_delay) = self.draw_delays();
         clock::sleep(request_delay).await;
         match self.shared.request_hook.react(&request) {
@@ -61,11 +61,11 @@ impl ApiServer {
                 return Ok(response.map(ResponseBody::complete));
             }
             Reaction::Hang => return std::future::pending().await,
-            Reaction::Disconnect => return Err(Disconnected),
+            Reaction::Disconnect => return Err(Disconnection),
             Reaction::LoseAnswer => {
                 self.await_version(&request).await;
                 self.execute(request);
-                return Err(Disconnected);
+                return Err(Disconnection);
             }
         }
         self.await_version(&request).await;

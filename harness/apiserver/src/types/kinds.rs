@@ -115,7 +115,6 @@ impl ResourceKind {
         if self.group.is_empty() { self.plural.to_owned() } else { format!("{}.{}", self.plural, self.group) }
     }
 
-    /// The kind of its list.
     pub(crate) fn list_kind(&self) -> String {
         self.custom.map_or_else(|| format!("{}List", self.kind), |custom| custom.list_kind.clone())
     }
@@ -166,7 +165,6 @@ pub(crate) struct Kinds {
     custom: BTreeMap<String, DefinitionVersions>,
 }
 
-/// The versions of a definition.
 #[derive(Debug, Clone)]
 pub(crate) struct DefinitionVersions {
     pub(crate) served: Vec<&'static ResourceKind>,

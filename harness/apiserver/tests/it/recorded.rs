@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 #[derive(Deserialize)]
-struct Recorded {
+struct RecordedScenarios {
     scenarios: Vec<Scenario>,
 }
 
@@ -56,7 +56,7 @@ struct Step {
 #[tokio::test(start_paused = true)]
 async fn matches_recorded_responses(#[case] file: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/it/recorded/{file}.json"));
-    let recorded: Recorded = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    let recorded: RecordedScenarios = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     let mut wrong = Vec::new();
     for scenario in &recorded.scenarios {
         let server = ApiServer::new();

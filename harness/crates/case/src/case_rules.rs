@@ -14,12 +14,14 @@ use super::diagnostics::{DiagnosticCollector, did_you_mean};
 use super::field::text;
 use super::read::{self, MappingFields};
 use super::yaml::{YamlKind, YamlNode};
-use crate::rules::{Expectation, Rule, RuleExpression, When};
+use crate::rules::{Expectation, Rule, RuleExpression, RuleTiming};
 
 /// As JSON schema.
 pub(super) fn schema() -> Value {
-    let lists: Map<String, Value> =
-        When::ALL.iter().map(|when| (when.name().to_owned(), json!({"type": "array", "items": text()}))).collect();
+    let lists: Map<String, Value> = RuleTiming::ALL
+        .iter()
+        .map(|when| (when.name().to_owned(), json!({"type": "array", "items": text()})))
+        .collect();
     json!({"type": "object", "additionalProperties": false, "minProperties": 1, "properties": lists})
 }
 
@@ -46,9 +48,9 @@ pub(super) fn read_rules(root: &YamlNode, source: &str, report: &mut DiagnosticC
     // A rule that cannot be parsed has a problem of its own.
     let (mut all, mut written) = (Vec::new(), false);
     if let Some(node) = rules {
-        let names = When::ALL.map(When::name);
+        let names = RuleTiming::ALL.map(RuleTiming::name);
         let fields = MappingFields::of(node, "`rules`", &names, report);
-        for (when, fields) in When::ALL.into_iter().zip(fields.into_iter().cycle()) {
+        for (when, fields) in RuleTiming::ALL.into_iter().zip(fields.into_iter().cycle()) {
             let Some(list) = fields.get(when.name()) else { continue };
             let texts = read::items(list, &format!("`{}`", when.name()), report).unwrap_or_default();
             written |= !texts.is_empty();
@@ -63,7 +65,7 @@ pub(super) fn read_rules(root: &YamlNode, source: &str, report: &mut DiagnosticC
 
 fn read_rule(
     node: &YamlNode,
-    when: When,
+    when: RuleTiming,
     labels: &Arc<BTreeMap<String, u32>>,
     source: &str,
     report: &mut DiagnosticCollector,

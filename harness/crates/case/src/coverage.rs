@@ -91,7 +91,6 @@ impl RequirementLevel {
 }
 
 impl RequirementEntry {
-    /// What pins it.
     #[must_use]
     pub(crate) fn pin(&self) -> Pin {
         if !self.cases.is_empty() {

@@ -26,7 +26,6 @@ const STEPS: FieldType =
 const SOME_STEPS: FieldType =
     FieldType::Is(|_| json!({"type": "array", "minItems": 1, "items": reference("innerStep")}), "");
 
-/// The fields.
 pub(super) static FIELDS: [FieldSpec; 3] = [
     FieldSpec::new("decision", DECISION, "What the subject asks for. Its request waits while the steps are made."),
     FieldSpec::new(

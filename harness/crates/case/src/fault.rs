@@ -52,7 +52,6 @@ const ACTION: FieldType = FieldType::Is(
     "at a write `crash`, `cut`, `handover`, `{handover: back}`, `drop` (the answer is lost), `{refuse: 409}`, `{delay: 1s}` or `{overtaken: 2}`; of a watch `repeat`, `expire`, `{old: 2}`, `{overtaken: 2}` or `{lag: 1s}`",
 );
 
-/// The fields.
 pub(super) static FIELDS: [FieldSpec; 6] = [
     FieldSpec::new("write", NUMBER, "At the nth successful write of the step."),
     FieldSpec::new("of", FieldType::Words(&WRITE_RESOURCES), "What is written; always with `write`."),
@@ -281,7 +280,6 @@ fn read_overtaken(node: &YamlNode, report: &mut DiagnosticCollector) -> Option<F
     u32::try_from(others).ok().map(FaultAction::Overtaken)
 }
 
-/// Reads a delay.
 fn read_delay(node: &YamlNode, report: &mut DiagnosticCollector) -> Option<Duration> {
     let time = read::duration(node, report)?;
     if time > MAX_DELAY {

@@ -25,17 +25,9 @@ pub(super) enum FieldType {
     /// One of these words.
     Words(&'static [&'static str]),
     /// A whole number.
-    Whole {
-        /// The least.
-        least: i64,
-        /// The most.
-        most: i64,
-    },
+    Whole { least: i64, most: i64 },
     /// A whole number from zero; any number in a step that the server must refuse.
-    Count {
-        /// The most.
-        most: i64,
-    },
+    Count { most: i64 },
     /// Any other type: a schema, which may depend on whether the server must refuse the step, and
     /// words for the reference page.
     Is(fn(bool) -> Value, &'static str),
@@ -54,7 +46,6 @@ impl FieldSpec {
         Self { name, field_type, required: false, description }
     }
 
-    /// A required field.
     pub(super) const fn required(name: &'static str, field_type: FieldType, description: &'static str) -> Self {
         Self { name, field_type, required: true, description }
     }

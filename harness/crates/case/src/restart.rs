@@ -23,7 +23,6 @@ const LIST: FieldType = FieldType::Is(|_| json!({"type": "array", "items": text(
 const PROFILES: FieldType = FieldType::Is(|_| profiles_schema(), "`[safe, xing]`");
 const BUDGET: FieldType = FieldType::Is(|_| object(&BUDGET_FIELDS, false), "`{restarts: 3, period: 10m}`");
 
-/// The fields.
 pub(super) static FIELDS: [FieldSpec; 9] = [
     FieldSpec::new(
         "profile",

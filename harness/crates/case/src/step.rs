@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::diagnostics::DiagnosticCollector;
 use super::field::{FieldSpec, FieldType, NAME, TEXT, any_of, names, object, reference};
-use super::model::{CountSpec, During, Fault, InjectionPoint, Operation, Step};
+use super::model::{CountSpec, Fault, InjectedSteps, InjectionPoint, Operation, Step};
 use super::names_in_scope::NamesInScope;
 use super::read::{self, MappingFields};
 use super::yaml::{YamlKind, YamlNode};
@@ -97,7 +97,6 @@ pub(crate) enum NameDeclaration {
 pub(crate) enum Actor {
     /// A user, by kubectl.
     User,
-    /// The nodes.
     Nodes,
     /// The harness: time, grouping, the subject's process.
     Harness,
@@ -108,7 +107,6 @@ pub(crate) enum Actor {
 pub(crate) struct OperationNode<'n> {
     /// The key, which names the operation.
     pub(crate) key: &'n YamlNode,
-    /// The value.
     pub(crate) value: &'n YamlNode,
     /// Whether the server must refuse the operation.
     pub(crate) refused: bool,
@@ -220,7 +218,7 @@ impl StepReader<'_> {
         fields: &MappingFields<'_>,
         top: bool,
         operation: &Operation,
-    ) -> Option<(Option<During>, Option<Fault>)> {
+    ) -> Option<(Option<InjectedSteps>, Option<Fault>)> {
         let (during, fault) = (fields.entry("during"), fields.entry("fault"));
         let Some((key, _)) = during.or(fault) else { return Some((None, None)) };
         let name = key.as_key();
@@ -244,7 +242,7 @@ impl StepReader<'_> {
 
     /// Reads `during: {decision: …, do: […]}` or `during: {held: …, do: […]}`; `operation` is that
     /// of the step itself.
-    fn read_during(&mut self, key: &YamlNode, node: &YamlNode, operation: &Operation) -> Option<During> {
+    fn read_during(&mut self, key: &YamlNode, node: &YamlNode, operation: &Operation) -> Option<InjectedSteps> {
         let fields = MappingFields::of(node, "`during`", &names(&during::FIELDS), self.report)?;
         let point = during::read_point(key, &fields, operation, self.scope, self.report)?;
         let steps = match (fields.get("do"), &point) {
@@ -261,7 +259,7 @@ impl StepReader<'_> {
             self.report.add(key, "`during` does nothing", "add `do: […]`, what happens then");
             return None;
         }
-        Some(During { point, steps })
+        Some(InjectedSteps { point, steps })
     }
 
     fn read_inner_steps(&mut self, list: &YamlNode) -> Option<Vec<Step>> {

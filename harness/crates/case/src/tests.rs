@@ -9,7 +9,7 @@ use rstest::rstest;
 use serde_json::json;
 
 use super::model::{
-    AdvanceStep, Bindings, Cascade, Case, CountSpec, DecisionKind, DeclaredChange, During, InjectionPoint,
+    AdvanceStep, Bindings, Cascade, Case, CountSpec, DecisionKind, DeclaredChange, InjectedSteps, InjectionPoint,
     NamedPodTraits, NodeBinding, Operation, PatchKind, PodNaming, PodOperation, PodPhase, PodSelection, ProcessAction,
     Readiness, Target, Terminations,
 };
@@ -184,7 +184,9 @@ fn reads_syntaxes_of_steps(#[case] step: &str, #[case] expected: Operation) {
 #[case("decision: web revision=2, do: [{pause: web}]", None, DecisionKind::Revision(2))]
 fn reads_decisions_of_during(#[case] during: &str, #[case] set: Option<u32>, #[case] kind: DecisionKind) {
     let case = read(&text(&format!("  - set: {{image: \"app:2\"}}\n    during: {{{during}}}")));
-    let Some(During { point: InjectionPoint::Decision(decided), steps }) = &case.steps[0].during else { panic!() };
+    let Some(InjectedSteps { point: InjectionPoint::Decision(decided), steps }) = &case.steps[0].during else {
+        panic!()
+    };
     assert_eq!((decided.deployment.as_str(), decided.set, decided.kind), ("web", set, kind));
     assert_eq!(steps.len(), 1);
 }

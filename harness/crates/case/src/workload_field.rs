@@ -22,7 +22,6 @@ const OWNED: FieldType = FieldType::Is(|_| object(&OWNED_FIELDS, false), "`apiVe
 const DEFINITIONS: FieldType =
     FieldType::Is(|_| definitions(), "a list of `{kind: …, plural: …, clusterScoped: true}`");
 
-/// The fields.
 pub(super) static FIELDS: [FieldSpec; 14] = [
     FieldSpec::required("apiVersion", TEXT, "Its group and version, `example.com/v1`."),
     FieldSpec::required("kind", TEXT, "Its kind."),

@@ -22,9 +22,7 @@ pub(super) enum BuiltinControllerStatus {
     Off,
     /// A controller under test is on.
     On {
-        /// The controller.
         controller: Controller,
-        /// The pod.
         pod: String,
         /// The value of its `--controllers`.
         controllers: String,

@@ -21,7 +21,7 @@ pub struct PersistentCluster {
 
 /// The result of [`PersistentCluster::up`].
 #[derive(Debug, Clone)]
-pub struct Started {
+pub struct StartedCluster {
     /// The running cluster.
     pub cluster: Cluster,
     /// Whether it was running before; its version may then differ from the requested one.
@@ -44,11 +44,11 @@ impl PersistentCluster {
     }
 
     /// Boots a cluster that outlives this process, unless one is running already.
-    pub async fn up(&self, plan: &ClusterPlan) -> Result<Started, ClusterError> {
+    pub async fn up(&self, plan: &ClusterPlan) -> Result<StartedCluster, ClusterError> {
         loop {
             let _only_one = self.lock().await?;
             match self.load() {
-                Some(cluster) if cluster.is_alive() => return Ok(Started { cluster, was_running: true }),
+                Some(cluster) if cluster.is_alive() => return Ok(StartedCluster { cluster, was_running: true }),
                 // The sweep removes the lock file too, so start again.
                 Some(stale) => self.sweep(Some(stale)).await?,
                 None => {
@@ -57,7 +57,7 @@ impl PersistentCluster {
                         handover.save(&self.state())?;
                     }
                     let cluster = cluster.detach(DetachOptions { process: None, remove: self.folder.clone() })?;
-                    return Ok(Started { cluster, was_running: false });
+                    return Ok(StartedCluster { cluster, was_running: false });
                 }
             }
         }

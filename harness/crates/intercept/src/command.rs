@@ -5,7 +5,7 @@
 //! those that *succeeded*, because refusals and conflicts differ from run to run.
 //!
 //! A request that a command applies to has two sides: the interceptor's ([`ArmedCommand`]), which
-//! may wait for a decision, and that of the command's owner ([`Intercepted`]).
+//! may wait for a decision, and that of the command's owner ([`MatchedRequest`]).
 
 use std::time::Duration;
 
@@ -51,13 +51,13 @@ pub enum RequestAction {
     Drop,
     /// Its connection is closed, with all requests on it.
     Cut(InterceptPoint),
-    /// It is delayed.
+    /// It reaches the server this much later.
     Delay(Duration),
     /// Its answer is delivered after this many other events and answers.
     Overtaken(u32),
 }
 
-/// The kind of a refusal.
+/// A status with which the interceptor refuses a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RefusalKind {
     /// 409.
@@ -72,7 +72,7 @@ pub enum RefusalKind {
     Unavailable,
 }
 
-/// A command for requests.
+/// What is to happen to some of the requests that match a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestCommand {
     /// The requests that a command applies to.
@@ -250,7 +250,7 @@ impl CommandProgress {
 
 /// A request that a command applies to. A held request continues when this is dropped.
 #[derive(Debug)]
-pub struct Intercepted {
+pub struct MatchedRequest {
     /// The request.
     pub route: RequestInfo,
     /// Its body; empty unless it is held before the server sees it.
@@ -271,17 +271,17 @@ pub(super) enum Disposition {
 #[derive(Debug)]
 pub(super) struct ArmedCommand {
     pub(super) action: RequestAction,
-    sender: mpsc::UnboundedSender<Intercepted>,
+    sender: mpsc::UnboundedSender<MatchedRequest>,
 }
 
 impl ArmedCommand {
-    pub(super) fn new(action: RequestAction, sender: &mpsc::UnboundedSender<Intercepted>) -> Self {
+    pub(super) fn new(action: RequestAction, sender: &mpsc::UnboundedSender<MatchedRequest>) -> Self {
         Self { action, sender: sender.clone() }
     }
 
     /// Notifies the command's owner; the request is not held.
     pub(super) fn notify(&self, route: &RequestInfo, status: Option<u16>) {
-        let intercepted = Intercepted { route: route.clone(), body: Bytes::new(), status, disposition: None };
+        let intercepted = MatchedRequest { route: route.clone(), body: Bytes::new(), status, disposition: None };
         // The owner may have dropped its end.
         let _ = self.sender.send(intercepted);
     }
@@ -289,14 +289,14 @@ impl ArmedCommand {
     /// Notifies the command's owner, and waits for its decision.
     pub(super) async fn hold(&self, route: &RequestInfo, body: Bytes, status: Option<u16>) -> Disposition {
         let (disposition, decision) = oneshot::channel();
-        match self.sender.send(Intercepted { route: route.clone(), body, status, disposition: Some(disposition) }) {
+        match self.sender.send(MatchedRequest { route: route.clone(), body, status, disposition: Some(disposition) }) {
             Ok(()) => decision.await.unwrap_or(Disposition::Pass),
             Err(_) => Disposition::Pass,
         }
     }
 }
 
-impl Intercepted {
+impl MatchedRequest {
     /// Lets it continue.
     pub fn pass(self) {
         drop(self);

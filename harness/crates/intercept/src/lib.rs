@@ -71,9 +71,9 @@ mod tests;
 mod version_reader;
 
 pub use command::{
-    InterceptPoint, Intercepted, Pattern, RefusalKind, RequestAction, RequestCommand, WatchAction, WatchCommand,
+    InterceptPoint, MatchedRequest, Pattern, RefusalKind, RequestAction, RequestCommand, WatchAction, WatchCommand,
 };
-pub use control::{Armed, ArmedWatch, Control};
+pub use control::{ArmedWatch, CommandGuard, Control};
 pub(crate) use kube_apiserver_sim::RequestInfo;
 pub use kube_apiserver_sim::Verb;
 pub use log::{ConnectionStats, InterceptorLog, LogReader};
@@ -81,4 +81,4 @@ pub use proxy::WEBHOOK;
 pub use refusal_reader::object_of;
 pub use request::{InterceptedRequest, SentLog, SentRequest};
 pub use server::{Interceptor, InterceptorError};
-pub use since_start::SinceStart;
+pub use since_start::RequestsSinceStart;

@@ -13,7 +13,7 @@ use lockstep_support::clock::Instant;
 
 use super::ignored_status::{self, SentBody};
 use super::request::{BodyStream, InterceptedRequest};
-use super::since_start::SinceStart;
+use super::since_start::RequestsSinceStart;
 use super::{RequestInfo, Verb};
 
 /// The log of an interceptor; clones share it.
@@ -34,7 +34,7 @@ struct State {
     /// Finished requests that no reader takes.
     waiting: Vec<InterceptedRequest>,
     /// Finished requests since each reader's last drain, by its number.
-    readers: BTreeMap<u64, Unread>,
+    readers: BTreeMap<u64, UnreadRequests>,
     counts: BTreeMap<Verb, u64>,
     /// The number of requests that the server refused, by their description.
     refused: BTreeMap<String, u64>,
@@ -43,14 +43,14 @@ struct State {
     under_way: BTreeMap<String, u64>,
     /// The time after which a client may retry a request, by namespace.
     retries: BTreeMap<String, Instant>,
-    since_start: SinceStart,
+    since_start: RequestsSinceStart,
     /// Whether the versions that writes are answered with are read.
     reads_versions: bool,
 }
 
 /// The requests that a reader has not taken yet.
 #[derive(Debug)]
-struct Unread {
+struct UnreadRequests {
     namespace: String,
     requests: Vec<InterceptedRequest>,
 }
@@ -99,7 +99,7 @@ impl InterceptorLog {
     pub fn reader(&self, namespace: &str) -> LogReader {
         let mut state = self.state();
         let number = state.readers.last_key_value().map_or(0, |(last, _)| last + 1);
-        state.readers.insert(number, Unread { namespace: namespace.to_owned(), requests: Vec::new() });
+        state.readers.insert(number, UnreadRequests { namespace: namespace.to_owned(), requests: Vec::new() });
         LogReader { log: self.clone(), number }
     }
 
@@ -182,7 +182,7 @@ impl InterceptorLog {
     }
 
     /// What the subject has requested since it was started.
-    pub fn since_start(&self) -> SinceStart {
+    pub fn since_start(&self) -> RequestsSinceStart {
         self.state().since_start.clone()
     }
 

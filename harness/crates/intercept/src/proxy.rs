@@ -33,7 +33,7 @@ pub const WEBHOOK: &str = "/lockstep/webhook";
 const MAX_MESSAGE: usize = 64 << 10;
 
 /// The body of a forwarded request: streamed, or collected while it was held.
-pub(super) type Outgoing = Either<BodyStream, Full<Bytes>>;
+pub(super) type OutgoingBody = Either<BodyStream, Full<Bytes>>;
 
 /// The connection to the API server.
 #[derive(Debug)]
@@ -45,16 +45,15 @@ pub(super) enum Upstream {
         /// The prefix of its paths, if it is behind another server; usually empty.
         base: String,
         /// A client with a connection pool and no timeouts.
-        client: Box<Client<HttpsConnector<Dialer>, Outgoing>>,
+        client: Box<Client<HttpsConnector<Dialer>, OutgoingBody>>,
     },
-    /// A server in this process.
     InProcess(ApiServer),
 }
 
 /// The request gets no answer: in HTTP/1.1 its connection is closed, in HTTP/2 its stream.
 #[derive(Debug, thiserror::Error)]
 #[error("cut off by lockstep's interceptor")]
-pub(super) struct Cut;
+pub(super) struct CutConnection;
 
 /// The state that all connections of the subject share.
 #[derive(Debug)]
@@ -81,9 +80,9 @@ impl Proxy {
         &self,
         request: Request<BodyStream>,
         connection: &Notify,
-    ) -> Result<Response<ForwardedBody>, Cut> {
+    ) -> Result<Response<ForwardedBody>, CutConnection> {
         let Some(sent) = self.sent.get() else { return self.intercept(request, connection).await };
-        let (number, request) = sent.record(request).await.map_err(|_| Cut)?;
+        let (number, request) = sent.record(request).await.map_err(|_| CutConnection)?;
         let answer = self.intercept(request, connection).await?;
         sent.answered(number, answer.status().as_u16());
         Ok(answer)
@@ -93,7 +92,7 @@ impl Proxy {
         &self,
         request: Request<BodyStream>,
         connection: &Notify,
-    ) -> Result<Response<ForwardedBody>, Cut> {
+    ) -> Result<Response<ForwardedBody>, CutConnection> {
         // Arrived: the server has not seen it yet.
         let mut ticket = self.log.open(&request);
         let request = ticket.tap(request);
@@ -138,7 +137,7 @@ impl Proxy {
                 RequestAction::Cut(_) => {
                     command.notify(&route, None);
                     connection.notify_one();
-                    return Err(Cut);
+                    return Err(CutConnection);
                 }
                 RequestAction::Delay(time) => {
                     let _late = self.control.late(&route.namespace);
@@ -148,9 +147,9 @@ impl Proxy {
                 }
                 RequestAction::Hold(_) | RequestAction::Drop | RequestAction::Overtaken(_) => {
                     let (head, body) = request.into_parts();
-                    let body = collect(body).await.map_err(|_| Cut)?;
+                    let body = collect(body).await.map_err(|_| CutConnection)?;
                     if command.hold(&route, body.clone(), None).await == Disposition::Cut {
-                        return Err(Cut);
+                        return Err(CutConnection);
                     }
                     Request::from_parts(head, Either::Right(Full::new(body)))
                 }
@@ -165,7 +164,7 @@ impl Proxy {
             RequestAction::Hold(InterceptPoint::After) => {
                 match command.hold(&route, Bytes::new(), Some(status)).await {
                     Disposition::Pass => Ok(answer),
-                    Disposition::Cut => Err(Cut),
+                    Disposition::Cut => Err(CutConnection),
                 }
             }
             RequestAction::Overtaken(others) => {
@@ -178,13 +177,17 @@ impl Proxy {
                 if matches!(act, RequestAction::Cut(_)) {
                     connection.notify_one();
                 }
-                Err(Cut)
+                Err(CutConnection)
             }
         }
     }
 
     /// Forwards a request to the server and returns its answer.
-    async fn forward(&self, request: Request<Outgoing>, mut ticket: Ticket) -> Result<Response<ForwardedBody>, Cut> {
+    async fn forward(
+        &self,
+        request: Request<OutgoingBody>,
+        mut ticket: Ticket,
+    ) -> Result<Response<ForwardedBody>, CutConnection> {
         let answered = match &self.upstream {
             Upstream::Remote { server, base, client } => {
                 let answer = client.request(readdress(request, server, base)).await;
@@ -193,7 +196,7 @@ impl Proxy {
             Upstream::InProcess(server) => {
                 let (head, body) = request.into_parts();
                 // The server acts on complete requests: one whose body breaks off is cancelled.
-                let body = body.collect().await.map_err(|_| Cut)?.to_bytes();
+                let body = body.collect().await.map_err(|_| CutConnection)?.to_bytes();
                 Ok(server.handle(Request::from_parts(head, Full::new(body))).await.map(stream))
             }
         };
@@ -218,7 +221,7 @@ impl Proxy {
 }
 
 /// Readdresses a request to the API server.
-fn readdress(request: Request<Outgoing>, server: &Authority, base: &str) -> Request<Outgoing> {
+fn readdress(request: Request<OutgoingBody>, server: &Authority, base: &str) -> Request<OutgoingBody> {
     let (head, body) = request.into_parts();
     let mut passed = Request::new(body);
     let mut uri = hyper::http::uri::Parts::default();
@@ -287,7 +290,6 @@ fn bad_gateway(error: &dyn std::error::Error, ticket: Ticket) -> Response<Forwar
     status_response(code, &status_body("ServiceUnavailable", &message, code, None), ticket)
 }
 
-/// The response for a refusal.
 fn refuse(refusal: RefusalKind, route: &RequestInfo, ticket: Ticket) -> Response<ForwardedBody> {
     let mut response = status_response(refusal.status(), &refusal.body(route), ticket);
     if let Some(after) = refusal.retry_after() {
@@ -297,8 +299,8 @@ fn refuse(refusal: RefusalKind, route: &RequestInfo, ticket: Ticket) -> Response
 }
 
 /// Accepts a message to the webhook.
-async fn message(request: Request<BodyStream>, mut ticket: Ticket) -> Result<Response<ForwardedBody>, Cut> {
-    let body = Limited::new(request.into_body(), MAX_MESSAGE).collect().await.map_err(|_| Cut)?.to_bytes();
+async fn message(request: Request<BodyStream>, mut ticket: Ticket) -> Result<Response<ForwardedBody>, CutConnection> {
+    let body = Limited::new(request.into_body(), MAX_MESSAGE).collect().await.map_err(|_| CutConnection)?.to_bytes();
     ticket.message(String::from_utf8_lossy(&body).into_owned());
     ticket.answered(StatusCode::OK.as_u16());
     Ok(Response::new(ForwardedBody::text("ok".to_owned(), ticket)))

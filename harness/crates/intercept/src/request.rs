@@ -29,7 +29,7 @@ pub struct InterceptedRequest {
     pub started: Instant,
     /// Its duration; for a watch, until its answer began.
     pub took: Duration,
-    /// Its verb.
+    /// From the method, the path and `watch` in the query.
     pub verb: Verb,
     /// The API group; empty for the core group.
     pub group: String,
@@ -146,7 +146,6 @@ pub(super) type BodyStream = UnsyncBoxBody<Bytes, BodyError>;
 /// The maximum size of a collected request, in bytes; no server accepts as many.
 const MAX_REQUEST: usize = 16 << 20;
 
-/// Collects a body.
 pub(super) async fn collect(body: BodyStream) -> Result<Bytes, BodyError> {
     Ok(Limited::new(body, MAX_REQUEST).collect().await.map_err(BodyError)?.to_bytes())
 }

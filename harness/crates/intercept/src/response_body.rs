@@ -159,7 +159,6 @@ type Sleep = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// The state of a watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WatchBodyEnd {
-    /// It is open.
     Open,
     /// The server has ended it; withheld events are still delivered.
     Server,

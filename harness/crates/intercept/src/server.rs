@@ -23,7 +23,7 @@ use tokio::sync::Notify;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_rustls::TlsAcceptor;
 
-use crate::proxy::{Outgoing, Proxy, Upstream};
+use crate::proxy::{OutgoingBody, Proxy, Upstream};
 use crate::request::stream;
 use crate::{Control, InterceptorLog, SentLog, request};
 
@@ -246,7 +246,7 @@ fn server_address(access: &ClusterAccess) -> Result<(hyper::http::uri::Authority
 }
 
 /// A client without request timeouts that trusts only this cluster's CAs.
-fn upstream_client(access: &ClusterAccess) -> Result<Client<HttpsConnector<Dialer>, Outgoing>, InterceptorError> {
+fn upstream_client(access: &ClusterAccess) -> Result<Client<HttpsConnector<Dialer>, OutgoingBody>, InterceptorError> {
     let authorities: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(access.ca_pem.as_bytes()).collect();
     let authorities = authorities.map_err(|error| InterceptorError::Ca(error.to_string()))?;
     let dial = Dialer::new(access.proxy.as_ref(), &authorities, CONNECT_TIMEOUT).map_err(InterceptorError::Ca)?;

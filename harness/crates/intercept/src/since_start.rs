@@ -16,7 +16,7 @@ const LEASES: &str = "leases";
 
 /// The requests of a subject since it was started.
 #[derive(Debug, Clone)]
-pub struct SinceStart {
+pub struct RequestsSinceStart {
     /// When it was started.
     started: Instant,
     /// The number of starts, including this one.
@@ -43,7 +43,7 @@ enum LeaseState {
     Acquired(Instant),
 }
 
-impl Default for SinceStart {
+impl Default for RequestsSinceStart {
     fn default() -> Self {
         Self {
             started: clock::instant(),
@@ -57,7 +57,7 @@ impl Default for SinceStart {
     }
 }
 
-impl SinceStart {
+impl RequestsSinceStart {
     /// When it began to work; `None` if it has not.
     pub fn working_since(&self) -> Option<Instant> {
         match self.lease {

@@ -33,7 +33,7 @@ pub struct Header {
     pub namespace: String,
     /// The subject: `upstream`, `ours`, `command:…`, and its program.
     pub subject: Identity,
-    /// The kind of subject.
+    /// Where the subject comes from.
     pub kind: SubjectKind,
     /// The cluster: `control-plane`, …, and the server's version.
     pub cluster: Identity,
@@ -94,7 +94,7 @@ impl Display for Identity {
     }
 }
 
-/// The kind of subject.
+/// Where a subject comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum SubjectKind {
@@ -205,7 +205,7 @@ pub enum WriterRole {
 pub struct ObjectVersion {
     /// `Deployment`, `ReplicaSet`, `Pod`, `Event`, …
     pub kind: String,
-    /// The object's name.
+    /// The real name, without its namespace.
     pub name: String,
     /// How it changed.
     pub change: ChangeType,

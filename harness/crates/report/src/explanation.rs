@@ -213,7 +213,6 @@ fn pods(number: i64) -> String {
     format!("{number} pod{}", if number == 1 { "" } else { "s" })
 }
 
-/// A decision as a sentence.
 fn decision_sentence(decision: &Decision) -> String {
     let details: Vec<String> = decision.details.iter().map(ToString::to_string).collect();
     let with = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };

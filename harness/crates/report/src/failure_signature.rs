@@ -74,7 +74,6 @@ fn mask_numbers(text: &str) -> String {
     out
 }
 
-/// The first line of a text.
 pub(super) fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }

@@ -114,7 +114,6 @@ impl From<&CaseFaults> for FaultsSummary {
 }
 
 impl CaseFaults {
-    /// Counts by kind of fault.
     #[must_use]
     pub(crate) fn counts(&self) -> BTreeMap<FaultKind, FaultCounts> {
         let mut counts: BTreeMap<FaultKind, FaultCounts> = BTreeMap::new();

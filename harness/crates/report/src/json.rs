@@ -123,7 +123,6 @@ fn refusal(refusal: &FailedRequest) -> Value {
     })
 }
 
-/// The lines as in a timeline.
 fn lines(lines: &Option<Vec<TimelineLine>>) -> Option<Vec<String>> {
     lines.as_ref().map(|lines| lines.iter().map(TimelineLine::indented).collect())
 }

@@ -13,11 +13,11 @@ use super::summary::EarlyEnd;
 /// A judged play with its duration.
 #[derive(Debug, Clone, Copy)]
 pub struct TimedJudgement<'a> {
-    /// The judgement.
+    /// What became of the play.
     pub judgement: &'a Judgement,
     /// The commands that repeat it.
     pub rerun: &'a RerunCommands,
-    /// The duration.
+    /// How long it took to play.
     pub took: Duration,
 }
 

@@ -25,11 +25,11 @@ pub struct PlaySummary {
     pub item: usize,
     /// `area/name`.
     pub case: String,
-    /// The subject.
+    /// The subject, with the version that it reports.
     pub subject: NamedVersion,
-    /// The cluster.
+    /// The cluster, with the version of its server.
     pub cluster: NamedVersion,
-    /// The outcome.
+    /// In files the exit code that it stands for.
     #[serde(rename = "exitCode", deserialize_with = "deserialize_outcome")]
     pub outcome: RunOutcome,
     /// The outcome and its reason in one line.
@@ -56,9 +56,9 @@ pub struct PlaySummary {
 pub struct PlayScore {
     /// The description.
     pub workload: Workload,
-    /// The verdict.
+    /// The verdict of the play.
     pub verdict: Verdict,
-    /// The areas.
+    /// The areas of the case, whose scores it counts in.
     pub areas: Vec<String>,
 }
 

@@ -11,7 +11,6 @@ use similar::{Algorithm, DiffTag, TextDiff, capture_diff_slices};
 
 use super::paint::Paint;
 
-/// One row of a diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum DiffRow {
     /// The same line on both sides.

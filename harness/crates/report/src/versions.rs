@@ -64,9 +64,9 @@ impl VersionSummary {
 /// The comparison of two neighbouring versions.
 #[derive(Debug, Clone)]
 pub struct VersionPair {
-    /// The older version.
+    /// Such as `v1.33.13`.
     pub older: String,
-    /// The newer version.
+    /// Such as `v1.36.3`.
     pub newer: String,
     /// What the newer version reports differently in every case; not compared.
     pub facts: Vec<String>,

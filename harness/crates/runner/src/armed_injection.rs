@@ -1,11 +1,11 @@
 //! What is armed at the interceptor for a step: the requests and watches that it holds or disturbs.
 
 use lockstep_case::model::{
-    DecisionKind, DecisionMatcher, During, Fault, FaultAction, FaultPoint, InjectionPoint, Step,
+    DecisionKind, DecisionMatcher, Fault, FaultAction, FaultPoint, InjectedSteps, InjectionPoint, Step,
 };
 use lockstep_intercept::{
-    Armed, ArmedWatch, Control, InterceptPoint, Intercepted, Pattern, RefusalKind, RequestAction, RequestCommand, Verb,
-    WatchAction, WatchCommand,
+    ArmedWatch, CommandGuard, Control, InterceptPoint, MatchedRequest, Pattern, RefusalKind, RequestAction,
+    RequestCommand, Verb, WatchAction, WatchCommand,
 };
 use lockstep_workload::Workload;
 
@@ -13,11 +13,11 @@ use lockstep_workload::Workload;
 #[derive(Debug)]
 pub(super) enum ArmedInjection<'a> {
     /// Steps to perform when the subject requests a certain decision.
-    Decision { armed: Armed, decided: &'a DecisionMatcher, during: &'a During },
+    Decision { armed: CommandGuard, decided: &'a DecisionMatcher, during: &'a InjectedSteps },
     /// Steps to perform while the watch of a kind is paused.
-    Held { watch: ArmedWatch, resource: &'a str, during: &'a During },
+    Held { watch: ArmedWatch, resource: &'a str, during: &'a InjectedSteps },
     /// A fault at a write.
-    Write { armed: Armed, fault: &'a Fault },
+    Write { armed: CommandGuard, fault: &'a Fault },
     /// A fault in a watch, for as long as the step takes.
     Watch { armed: ArmedWatch, fault: &'a Fault },
     /// One or two late streams. How many other messages overtake each is known when the step is
@@ -30,12 +30,12 @@ pub(super) enum ArmedInjection<'a> {
 #[expect(dead_code, reason = "each is in force for as long as it is kept")]
 pub(super) enum ArmedFault {
     Watch(ArmedWatch),
-    Write(Armed),
+    Write(CommandGuard),
 }
 
 /// Wait for the next intercepted request. Never returns for an injection that does not intercept
 /// requests.
-pub(super) async fn next_intercepted(injection: Option<&mut ArmedInjection<'_>>) -> Intercepted {
+pub(super) async fn next_intercepted(injection: Option<&mut ArmedInjection<'_>>) -> MatchedRequest {
     match injection {
         Some(ArmedInjection::Decision { armed, .. } | ArmedInjection::Write { armed, .. }) => armed.next().await,
         Some(ArmedInjection::Held { .. } | ArmedInjection::Watch { .. } | ArmedInjection::Late { .. }) | None => {

@@ -31,7 +31,6 @@ const BURST_LOST: &str = "the step cannot be compared: pods that it makes ready 
 /// creates pods without end.
 const MOST_SUB_STEPS: u32 = 100_000;
 
-/// One run of a case.
 pub(super) struct CaseRun<'a> {
     pub(super) session: &'a Session,
     pub(super) case: &'a Case,

@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use lockstep_case::model::{DecisionKind, DecisionMatcher, Fault, FaultAction, FaultPoint, ProcessAction, Step};
-use lockstep_intercept::{Intercepted, Verb, object_of};
+use lockstep_intercept::{MatchedRequest, Verb, object_of};
 use lockstep_recording::{Blame, Effect, ImpossibleStep, Injection, RecordingEntry};
 use lockstep_support::clock;
 use lockstep_support::pointer::JsonPointer;
@@ -125,7 +125,7 @@ impl<'a> CaseRun<'a> {
     }
 
     /// Handle an intercepted request.
-    pub(super) async fn on_intercepted(&mut self, intercepted: Intercepted) -> Result<(), Abort> {
+    pub(super) async fn on_intercepted(&mut self, intercepted: MatchedRequest) -> Result<(), Abort> {
         match &self.injection {
             Some(ArmedInjection::Decision { decided, during, .. }) => {
                 let (decided, during) = (*decided, *during);
@@ -256,7 +256,11 @@ impl<'a> CaseRun<'a> {
     }
 
     /// Whether a request makes this decision, and would succeed.
-    async fn matches_decision(&mut self, intercepted: &Intercepted, decided: &DecisionMatcher) -> Result<bool, Abort> {
+    async fn matches_decision(
+        &mut self,
+        intercepted: &MatchedRequest,
+        decided: &DecisionMatcher,
+    ) -> Result<bool, Abort> {
         let deletes = intercepted.route.verb == Verb::Delete;
         let body = match object_of(&intercepted.body) {
             Some(mut body) => {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use lockstep_case::RestartOptions;
 use lockstep_cluster::kubeconfig;
-use lockstep_intercept::{Interceptor, InterceptorLog, SinceStart};
+use lockstep_intercept::{Interceptor, InterceptorLog, RequestsSinceStart};
 use lockstep_recording::controllers::Controller;
 use lockstep_recording::secret::Redaction;
 use lockstep_recording::{Blame, Trouble};
@@ -34,7 +34,6 @@ const STARTS: u32 = 3;
 /// The pause between two starts, multiplied by the number of the start.
 const BETWEEN: Duration = Duration::from_millis(200);
 
-/// What a subject is started with.
 pub(super) struct SubjectStart<'a> {
     pub(super) environment: &'a Environment,
     pub(super) spec: &'a SubjectSpec,
@@ -162,7 +161,7 @@ pub(super) async fn until_at_work(log: &InterceptorLog, budget: Duration, over: 
 }
 
 /// Why a subject that does not work yet will not act, as far as its requests show.
-pub(super) fn explain_idleness(since: &SinceStart) -> Option<Trouble> {
+pub(super) fn explain_idleness(since: &RequestsSinceStart) -> Option<Trouble> {
     let started = if since.is_restart() { "was started again" } else { "was started" };
     let seconds = since.elapsed().as_secs();
     if let Some(lease) = since.awaited_lease() {

@@ -61,9 +61,9 @@ pub struct CauseRecord {
 /// A program that was run: its case and the recordings of both sides, the reference's first.
 #[derive(Debug)]
 pub struct PlayedProgram {
-    /// The program.
+    /// The program, which can be changed and shrunk.
     pub program: CaseProgram,
-    /// As a case.
+    /// The case that it was played as.
     pub case: Arc<Case>,
     /// The recording of each side.
     pub sides: Vec<Option<Recording>>,

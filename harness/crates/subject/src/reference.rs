@@ -157,7 +157,6 @@ impl Reference {
         Ok((first.into_iter().chain(self.flags(options, &interceptor.url)).collect(), environment))
     }
 
-    /// Locks its port.
     pub(super) async fn lock_port(self) -> Result<cluster::FileLock, SubjectError> {
         Ok(cluster::lock_in_user_dir(&format!("port-{}.lock", self.port())).await?)
     }

@@ -156,7 +156,6 @@ impl YamlNode {
     }
 }
 
-/// The bytes of a location.
 fn bytes(location: &Location) -> Range<usize> {
     let at = |n: Option<u64>| n.and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
     let start = at(location.span().byte_offset());

@@ -28,7 +28,6 @@ const DEPLOYMENT_CONTROLLER: &str = "deployment-controller";
 /// The reason of an Event that quotes why a ReplicaSet could not be created.
 const CREATE_ERROR: &str = "ReplicaSetCreateError";
 
-/// Collects the Events of a recording.
 pub(super) fn collect(recording: &Recording, names: &NormalizedNames) -> TimelineEvents {
     if !recording.end.as_ref().is_some_and(|end| end.events_complete) {
         return TimelineEvents::NotCompared("the recording may lack some".to_owned());

@@ -76,7 +76,6 @@ impl InvariantState {
         !self.unpromised.contains(&invariant)
     }
 
-    /// Begins a step.
     pub(super) fn begin_step(&mut self, mark: &StepMark) {
         self.user = mark.user;
         self.stale |= mark.stale;

@@ -58,7 +58,7 @@ pub struct StepId {
 /// One step: what it does, and what was decided before the next one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimelineStep {
-    /// Which step.
+    /// The same in every recording of the case.
     pub id: StepId,
     /// What it does, in the words of the case: `set image=app:2`.
     pub label: String,
@@ -137,7 +137,7 @@ pub struct State {
 /// A broken invariant.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InvariantBreach {
-    /// Which invariant.
+    /// The invariant that does not hold.
     pub invariant: Invariant,
     /// In numbers and normalised names, so that two recordings of the same behaviour are equal.
     pub detail: String,
@@ -338,7 +338,6 @@ impl KeyValue {
         Self { key: key.to_owned(), value: quote(&shorten(value)) }
     }
 
-    /// A number.
     pub(super) fn number(key: &str, value: i64) -> Self {
         Self { key: key.to_owned(), value: value.to_string() }
     }

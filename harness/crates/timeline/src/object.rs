@@ -39,7 +39,7 @@ pub fn remove_managed_fields(object: &mut Value) {
     }
 }
 
-/// The name.
+/// `metadata.name`; empty without one.
 pub fn name(object: &Value) -> &str {
     text(object, "/metadata/name").unwrap_or_default()
 }
@@ -60,7 +60,6 @@ pub fn strings<'a>(object: &'a Value, pointer: &str) -> BTreeMap<&'a str, &'a st
     map.into_iter().flatten().filter_map(|(key, value)| Some((key.as_str(), value.as_str()?))).collect()
 }
 
-/// One annotation.
 pub(crate) fn annotation<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
     object.get("metadata")?.get("annotations")?.get(key)?.as_str()
 }
@@ -81,7 +80,7 @@ pub fn controller(object: &Value) -> Option<&Value> {
     owners.iter().find(|owner| owner.get("controller") == Some(&Value::Bool(true)))
 }
 
-/// The uid of the controller.
+/// The UID of the owner that controls it, if one does.
 pub fn controller_uid(object: &Value) -> Option<&str> {
     controller(object)?.get("uid")?.as_str()
 }

@@ -24,7 +24,6 @@ pub(super) struct OrderedDecision {
     pub(super) collected_number: Option<u32>,
     /// The burst of the decision, counted within its step: changes without settling in between.
     pub(super) burst: Option<u32>,
-    /// The decision.
     pub(super) decision: Decision,
 }
 
@@ -192,7 +191,7 @@ pub(super) enum RecordedLine {
 /// The recording's order of a step whose timeline has another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedOrder {
-    /// Which step.
+    /// The step of the timeline that it belongs to.
     pub step: StepId,
     sequence: Vec<RecordedLine>,
 }

@@ -179,7 +179,6 @@ fn pod_deviations(pod: &Value, set: &Value) -> Vec<&'static str> {
 pub struct ExpectationCheck<'a> {
     /// The real names of the named pods.
     pod_names: BTreeMap<&'a str, &'a str>,
-    /// The expectation of the current step.
     current: Option<(StepId, &'a PodExpectation)>,
     mismatches: Vec<(StepId, String)>,
 }

@@ -18,14 +18,14 @@ use super::recorded_objects::{POD, REPLICA_SET, RecordedObject, RecordedObjects}
 
 /// An entry of a recording, and the recorded state after it.
 pub struct Frame<'f, 'a> {
-    /// The entry.
+    /// As it stands in the recording; its version may be packed.
     pub entry: &'a RecordingEntry,
     /// The step of the entry.
     pub step: StepId,
     /// The number of the version within its step, from 1.
     pub number: u32,
     /// The version that led to the state, if one did. It is parsed, although that of the entry may
-    /// be packed.
+    /// The version that led to the state, if one did; never packed.
     pub version: Option<&'f ObjectVersion>,
     /// Whether all of `given` has settled.
     pub given_settled: bool,

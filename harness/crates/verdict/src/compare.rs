@@ -24,7 +24,7 @@ pub struct TimelineComparison {
 /// A step with different labels in the two timelines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LabelMismatch {
-    /// Which step.
+    /// The step, which both timelines have.
     pub step: StepId,
     /// Its label in the expected timeline.
     pub expected: String,
@@ -51,7 +51,7 @@ pub struct Difference {
 /// A location in a timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TimelineLocation {
-    /// A step.
+    /// A step; that of `given` has the index 0.
     Step(StepId),
     /// The Events at the end.
     Events,
@@ -161,7 +161,6 @@ impl TimelineComparison {
         self.differences.is_empty() && self.label_mismatch.is_none()
     }
 
-    /// The first difference.
     #[must_use]
     pub(crate) fn first(&self) -> Option<&Difference> {
         self.differences.first()

@@ -45,9 +45,7 @@ pub(super) struct LocatedTrouble {
     pub(super) step: StepId,
     /// Its line in the case file; 0 before the first.
     pub(super) line: usize,
-    /// Its label.
     pub(super) label: String,
-    /// The trouble.
     pub(super) trouble: Trouble,
     /// Whether the trouble is that the step did not settle.
     pub(super) unsettled: bool,
@@ -128,7 +126,6 @@ impl RunEvidence {
         self.marks.get(&step).map(|(line, _)| *line)
     }
 
-    /// The label of the step.
     pub(super) fn label(&self, step: StepId) -> String {
         self.marks.get(&step).map(|(_, label)| label.clone()).unwrap_or_default()
     }

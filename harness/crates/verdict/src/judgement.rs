@@ -19,11 +19,11 @@ pub struct Judgement {
     pub case: String,
     /// The case file's path.
     pub path: String,
-    /// The case.
+    /// The case that it was judged by.
     pub definition: Arc<Case>,
-    /// The subject.
+    /// The subject, as the recording names it: `ours`, and its version.
     pub subject: Identity,
-    /// The cluster.
+    /// The cluster, as the recording names it: `sim`, and the version of its server.
     pub cluster: Identity,
     /// The controllers that the subject was declared to bring.
     pub under_test: ControllerSet,
@@ -35,7 +35,7 @@ pub struct Judgement {
     pub real_pods: bool,
     /// The case's CustomResourceDefinitions whose CEL rules the server did not evaluate.
     pub unevaluated: Vec<String>,
-    /// The verdict.
+    /// What the findings lead to.
     pub verdict: Verdict,
     /// What the subject was compared with.
     pub basis: ComparisonBasis,

@@ -37,7 +37,7 @@ fn first_overrun(case: &Case, recording: &Recording) -> Option<(usize, String)> 
         match entry {
             RecordingEntry::Step(mark) => clock.begin(mark.index, mark.at),
             RecordingEntry::Object(version) => {
-                if let Some(Expired { timer, limit, since }) = timers.observe(version) {
+                if let Some(TimerExpiry { timer, limit, since }) = timers.observe(version) {
                     let took = version.at.saturating_sub(since);
                     let intended = clock.time_at(version.at).saturating_sub(clock.time_at(since));
                     if intended + ROUNDING <= limit && took + ROUNDING >= limit {
@@ -106,7 +106,7 @@ fn milliseconds(time: std::time::Duration) -> u64 {
 }
 
 /// A timer that a version reports to have expired.
-struct Expired {
+struct TimerExpiry {
     /// Its field and object: `progressDeadlineSeconds of Deployment web`.
     timer: String,
     /// How long it is, in milliseconds.
@@ -127,7 +127,7 @@ struct TimerStarts {
 }
 
 impl TimerStarts {
-    fn observe(&mut self, version: &ObjectVersion) -> Option<Expired> {
+    fn observe(&mut self, version: &ObjectVersion) -> Option<TimerExpiry> {
         match version.kind.as_str() {
             "Deployment" => self.observe_deployment(version),
             "ReplicaSet" => self.observe_replica_set(version),
@@ -139,13 +139,13 @@ impl TimerStarts {
         }
     }
 
-    fn observe_deployment(&mut self, version: &ObjectVersion) -> Option<Expired> {
+    fn observe_deployment(&mut self, version: &ObjectVersion) -> Option<TimerExpiry> {
         let deployment = version.object.value();
         let condition = condition(&deployment, "Progressing")?;
         if object::text(condition, "/reason") == Some("ProgressDeadlineExceeded") {
             let (_, since) = self.progress.get(&version.name)?;
             let seconds = object::int(&deployment, "/spec/progressDeadlineSeconds")?;
-            return Some(Expired {
+            return Some(TimerExpiry {
                 timer: format!("progressDeadlineSeconds of Deployment {}", version.name),
                 limit: limit(seconds)?,
                 since: *since,
@@ -171,7 +171,7 @@ impl TimerStarts {
 
     /// More available replicas: of the ready pods, the one that the case has been ready for the
     /// shortest time may be among them.
-    fn observe_replica_set(&mut self, version: &ObjectVersion) -> Option<Expired> {
+    fn observe_replica_set(&mut self, version: &ObjectVersion) -> Option<TimerExpiry> {
         let set = version.object.value();
         let available = object::count(&set, "/status/availableReplicas");
         let before = self.available.insert(version.name.clone(), available).unwrap_or_default();
@@ -185,7 +185,7 @@ impl TimerStarts {
             .values()
             .filter(|(since, owner)| owner == uid && version.at - since.min(&version.at) + ROUNDING >= limit);
         let since = owned.map(|(since, _)| *since).max()?;
-        Some(Expired { timer: format!("minReadySeconds of ReplicaSet {}", version.name), limit, since })
+        Some(TimerExpiry { timer: format!("minReadySeconds of ReplicaSet {}", version.name), limit, since })
     }
 }
 

@@ -47,7 +47,6 @@ pub(super) struct EndComparison {
 }
 
 impl RunEnd {
-    /// What the run ends with.
     #[must_use]
     pub(super) fn of(analysis: &RecordingAnalysis<'_>) -> Self {
         let RecordingAnalysis { recording, names, timeline, .. } = analysis;

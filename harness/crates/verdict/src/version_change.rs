@@ -41,7 +41,7 @@ pub struct Behavior {
 pub struct StopPoint {
     /// The step.
     pub place: TimelineLocation,
-    /// Why.
+    /// The trouble, in words and normalised names.
     pub why: String,
 }
 

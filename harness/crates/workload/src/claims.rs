@@ -18,7 +18,7 @@ pub struct Claims {
     pub owned: ReportedCounts,
     /// The sizes of ReplicaSets.
     pub sizes: bool,
-    /// Events.
+    /// Events about the workload.
     pub events: bool,
 }
 

@@ -66,7 +66,7 @@ pub struct Workload {
     pub name: String,
     /// Its group and version.
     pub api_version: String,
-    /// Its kind.
+    /// In CamelCase: `Rollout`.
     pub kind: String,
     /// The plural in API paths.
     pub plural: String,
@@ -110,7 +110,7 @@ pub struct Workload {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CustomResource {
-    /// Its kind.
+    /// In CamelCase: `AnalysisRun`.
     pub kind: String,
     /// The plural in API paths.
     pub plural: String,

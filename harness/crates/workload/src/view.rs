@@ -213,7 +213,6 @@ fn unescaped(word: &str) -> String {
     word.replace("~1", "/").replace("~0", "~")
 }
 
-/// Adds missing fields.
 fn add_missing(fields: &mut Map<String, Value>, more: &Map<String, Value>) {
     for (key, value) in more {
         match (fields.get_mut(key), value) {

@@ -168,7 +168,6 @@ pub(super) static PROMISES: [Promise; 39] = [
     Promise::new("rules", "pods", "the pods that a case expects to live on", &[]),
 ];
 
-/// The promise with this name.
 pub(super) fn find_promise(name: &str) -> Option<&'static Promise> {
     let (area, word) = name.split_once('.').unwrap_or((name, ""));
     PROMISES.iter().find(|promise| promise.area == area && promise.word == word)

@@ -99,7 +99,6 @@ fn find_same<'a>(before: Option<&'a GoldenOutcomes>, outcome: &Timeline) -> Opti
     })
 }
 
-/// The timeline without its provenance.
 fn without_provenance(timeline: &Timeline) -> Timeline {
     Timeline { provenance: None, ..timeline.clone() }
 }

@@ -264,7 +264,7 @@ impl Search<'_> {
 
     /// Write a difference as a case and print it.
     fn write(&self, small: &SearchFinding, words: &str) -> Result<PathBuf, CliError> {
-        let writer = CaseWriter { typed: self.typed, specs: self.specs, out: &self.arguments.out };
+        let writer = FindingWriter { typed: self.typed, specs: self.specs, out: &self.arguments.out };
         let path = writer.write(small, &format!("{}; {words}", self.origin()))?;
         let judgement = of_file(&small.differing.judgement, &path);
         out::report(&format!("{}\n", report::failure(&judgement, &writer.rerun(&path), colour())));
@@ -324,7 +324,7 @@ fn of_file(judgement: &Judgement, file: &Path) -> Judgement {
 }
 
 /// Writes cases for findings.
-struct CaseWriter<'a> {
+struct FindingWriter<'a> {
     typed: &'a CommandLine,
     /// The reference controller, if any, and the subject.
     specs: &'a [SubjectSpec],
@@ -343,7 +343,7 @@ fn case_text(program: &CaseProgram, description: &str) -> String {
     program.text(&Value::from(description).to_string())
 }
 
-impl CaseWriter<'_> {
+impl FindingWriter<'_> {
     /// Write the case, with the timelines of both controllers as comments. Returns its path.
     fn write(&self, small: &SearchFinding, origin: &str) -> Result<PathBuf, CliError> {
         let path = self.out.join(FileName::of(&small.file_name()).with_ending(".yaml"));
@@ -392,7 +392,7 @@ mod tests {
         let line = format!("{words} --against ours --programs 3 --only undo --seeds 7 -j 2 --out x --shard 1/2");
         let typed = Cli::read(line.split_whitespace().map(Into::into)).unwrap().typed;
         let repeat = |specs: &[SubjectSpec]| {
-            CaseWriter { typed: &typed, specs, out: Path::new("x") }.rerun(Path::new("x/a.yaml")).repeat
+            FindingWriter { typed: &typed, specs, out: Path::new("x") }.rerun(Path::new("x/a.yaml")).repeat
         };
         let two = repeat(&[SubjectSpec::Ours, SubjectSpec::OursFixed]);
         let (program, rest) = two.split_once(" compare ").unwrap();

@@ -16,7 +16,6 @@ use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, Ke
 /// How long to wait for a key before checking for a signal.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The terminal as a screen.
 struct Screen(DefaultTerminal);
 
 impl Screen {
@@ -34,7 +33,6 @@ impl Drop for Screen {
     }
 }
 
-/// The action of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum KeyAction {
     /// Go to another frame.

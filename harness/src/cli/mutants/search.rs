@@ -161,7 +161,6 @@ struct MutantPlayer<'a> {
 /// The controller of a play.
 #[derive(Debug, Clone, Copy)]
 enum ComparedController<'a> {
-    /// Upstream.
     Upstream,
     /// Our unchanged controller.
     Unchanged,

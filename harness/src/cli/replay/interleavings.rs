@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use lockstep_recording::{Blame, Recording, RecordingEntry, SubjectKind, Trouble};
-use lockstep_search::infer::{Arrangement, Arrangements, Inferred, arrangements, infer, staged};
+use lockstep_search::infer::{Arrangement, Arrangements, InferredCase, arrangements, infer, staged};
 use lockstep_subject::SubjectSpec;
 use lockstep_timeline::{DecisionAction, StepId};
 use lockstep_verdict::{Judgement, TimelineLocation as Where, judge_replay};
@@ -21,8 +21,7 @@ use super::super::play_args::PlayArgs;
 
 /// An inferred case, and the comparison of the recording with the replay of another controller.
 pub(super) struct ReplayComparison {
-    /// The case.
-    pub(super) inferred: Inferred,
+    pub(super) inferred: InferredCase,
     /// The recording, as if the case had been played.
     pub(super) live: Recording,
     /// The recording of the other controller.
@@ -33,7 +32,6 @@ pub(super) struct ReplayComparison {
 
 /// Searches the orderings of a recording.
 pub(super) struct Interleavings<'a> {
-    /// The recording.
     pub(super) recording: &'a Recording,
     /// The name of the case.
     pub(super) name: &'a str,
@@ -45,7 +43,7 @@ pub(super) struct Interleavings<'a> {
 
 impl Interleavings<'_> {
     /// The comparison with the best ordering.
-    pub(super) async fn nearest(&self, inferred: Inferred) -> Result<ReplayComparison, CliError> {
+    pub(super) async fn nearest(&self, inferred: InferredCase) -> Result<ReplayComparison, CliError> {
         let mut best = self.play(vec![inferred]).await?.pop().expect("what is played is recorded, or an error");
         let mut arranged = Arrangements::new();
         let mut tried = BTreeSet::new();
@@ -72,7 +70,7 @@ impl Interleavings<'_> {
     }
 
     /// Play cases, and compare the recordings.
-    async fn play(&self, all: Vec<Inferred>) -> Result<Vec<ReplayComparison>, CliError> {
+    async fn play(&self, all: Vec<InferredCase>) -> Result<Vec<ReplayComparison>, CliError> {
         let cases = all.iter().map(|inferred| Arc::clone(&inferred.case)).collect();
         let played = self.play_args.record_once(self.spec, cases).await?;
         Ok(all.into_iter().zip(played).map(|(inferred, (_, played))| ReplayComparison::of(inferred, &played)).collect())
@@ -80,7 +78,7 @@ impl Interleavings<'_> {
 }
 
 impl ReplayComparison {
-    fn of(inferred: Inferred, replay: &Recording) -> Self {
+    fn of(inferred: InferredCase, replay: &Recording) -> Self {
         let live = with_recorded_name(&inferred.recording);
         let replay = staged(replay);
         let judgements = judge(&inferred, &live, &replay);
@@ -91,7 +89,7 @@ impl ReplayComparison {
     /// recording lacks something that matters.
     fn doubt(&self) -> Option<(StepId, String)> {
         let Where::Step(step) = self.first_difference()? else { return None };
-        let Inferred { incomplete_step, concurrent, unsettled, unknown, .. } = &self.inferred;
+        let InferredCase { incomplete_step, concurrent, unsettled, unknown, .. } = &self.inferred;
         if *incomplete_step == Some(step) {
             return Some((
                 step,
@@ -174,7 +172,7 @@ const ORDER: &str =
     "a recording does not show in which order they saw them, and no order that was tried gives the same result";
 
 /// Judges the replay and the recording.
-fn judge(inferred: &Inferred, live: &Recording, replay: &Recording) -> [Judgement; 2] {
+fn judge(inferred: &InferredCase, live: &Recording, replay: &Recording) -> [Judgement; 2] {
     judge_replay(&inferred.case, live, replay, &inferred.concurrent, &inferred.unsettled)
 }
 

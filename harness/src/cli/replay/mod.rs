@@ -21,7 +21,7 @@ use lockstep_recording::controllers::Controller;
 use lockstep_recording::{Header, SubjectKind, secret};
 use lockstep_report::RerunCommands;
 use lockstep_runner::run::{JudgedPlay, RunEvent};
-use lockstep_search::infer::{Arrangements, Inferred, infer};
+use lockstep_search::infer::{Arrangements, InferredCase, infer};
 use lockstep_search::{SideComparison, compare};
 use lockstep_subject::SubjectSpec;
 use lockstep_support::clock;
@@ -184,7 +184,7 @@ enum ReplayedCase {
     /// The case in the recording.
     Recorded(Arc<Case>),
     /// A case inferred from a live cluster.
-    Inferred(Box<Inferred>),
+    Inferred(Box<InferredCase>),
 }
 
 impl ReplayedCase {
@@ -208,7 +208,7 @@ struct Minimizer<'a> {
 
 impl Minimizer<'_> {
     /// The case without unnecessary steps, or the whole case if the controllers do not differ.
-    async fn smallest(&self, inferred: &Inferred) -> Result<Arc<Case>, CliError> {
+    async fn smallest(&self, inferred: &InferredCase) -> Result<Arc<Case>, CliError> {
         let all = inferred.steps();
         let mut needed: BTreeSet<usize> = (0..all).collect();
         let mut smallest = Arc::clone(&inferred.case);

@@ -24,9 +24,9 @@ use lockstep_cluster::{DEFAULT_VERSION, available};
 use program::{Kubectl, find_kubectl};
 
 /// The result of a step.
-pub(crate) type Checked<T = ()> = Result<T, Box<dyn std::error::Error>>;
+pub(crate) type KubectlResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
-type Play = fn(&Kubectl) -> Checked;
+type Play = fn(&Kubectl) -> KubectlResult;
 
 /// All verbs by the names of their trials.
 const VERBS: [(&str, Play); 26] = [

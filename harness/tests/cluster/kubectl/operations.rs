@@ -14,7 +14,7 @@ use lockstep_runner::driver::{Driver, PodBackend};
 use lockstep_runner::observe::WatchCache;
 use serde_json::Value;
 
-use super::Checked;
+use super::KubectlResult;
 use super::program::Kubectl;
 
 /// A command on both clusters.
@@ -60,8 +60,7 @@ impl Command {
         }
     }
 
-    /// Runs the command with kubectl.
-    fn run(&self, kubectl: &Kubectl) -> Checked {
+    fn run(&self, kubectl: &Kubectl) -> KubectlResult {
         match self {
             Self::Apply(flags, manifest) => {
                 drop(kubectl.run_with_input(&format!("apply {flags} -f -"), &as_sent(manifest)?)?);
@@ -92,12 +91,12 @@ impl Command {
 }
 
 /// A manifest as JSON: kubectl parses text that begins with a brace as JSON.
-fn as_json(manifest: &str) -> Checked<Value> {
+fn as_json(manifest: &str) -> KubectlResult<Value> {
     Ok(serde_yaml::from_str(manifest)?)
 }
 
 /// A manifest as the driver sends it, with the driver's scheduler.
-fn as_sent(manifest: &str) -> Checked<String> {
+fn as_sent(manifest: &str) -> KubectlResult<String> {
     let mut manifest = as_json(manifest)?;
     if let Some(pod) = manifest.pointer_mut("/spec/template/spec").and_then(Value::as_object_mut) {
         pod.insert("schedulerName".into(), "lockstep".into());
@@ -106,7 +105,7 @@ fn as_sent(manifest: &str) -> Checked<String> {
 }
 
 /// Compares a row.
-pub(crate) fn compare(program: &Path, row: &Row) -> Checked {
+pub(crate) fn compare(program: &Path, row: &Row) -> KubectlResult {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let boot = || runtime.block_on(cluster::boot(&ClusterPlan::new(cluster::DEFAULT_VERSION).at(Site::Sim)));
     let (by_kubectl, by_driver) = (boot()?, boot()?);
@@ -156,7 +155,7 @@ pub(crate) fn compare(program: &Path, row: &Row) -> Checked {
 
 /// The steps of a row as a case. Its `given` is not run; it only lets the steps refer to a
 /// Deployment with a history.
-fn case(row: &Row) -> Checked<Case> {
+fn case(row: &Row) -> KubectlResult<Case> {
     let mut text = String::from(
         "description: x\ngiven:\n- deployment: {name: web, image: 'app:1'}\n- set: {image: 'app:2'}\nsteps:\n- advance: 1s\n",
     );
@@ -169,7 +168,7 @@ fn case(row: &Row) -> Checked<Case> {
 }
 
 /// An object's text without the server's fields; empty if the object does not exist.
-fn normal(kubectl: &Kubectl, object: &str) -> Checked<String> {
+fn normal(kubectl: &Kubectl, object: &str) -> KubectlResult<String> {
     let mut words: Vec<&str> = object.split(' ').collect();
     words.insert(0, "get");
     words.extend(["-o", "json", "--show-managed-fields", "--ignore-not-found"]);

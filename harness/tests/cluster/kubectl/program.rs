@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use lockstep_cluster::{self as cluster, ClusterAccess, ClusterPlan, Site};
 use tempfile::TempDir;
 
-use super::{Checked, Play};
+use super::{KubectlResult, Play};
 
 /// kubectl with a kubeconfig.
 pub(crate) struct Kubectl {
@@ -27,7 +27,7 @@ pub(crate) fn find_kubectl() -> Option<PathBuf> {
 }
 
 /// Runs a trial on a new simulated cluster.
-pub(crate) fn on_simulated(program: &Path, play: Play) -> Checked {
+pub(crate) fn on_simulated(program: &Path, play: Play) -> KubectlResult {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let cluster = runtime.block_on(cluster::boot(&ClusterPlan::new(cluster::DEFAULT_VERSION).at(Site::Sim)))?;
     let kubectl = Kubectl::to(program, cluster.access())?;
@@ -38,7 +38,7 @@ pub(crate) fn on_simulated(program: &Path, play: Play) -> Checked {
 
 impl Kubectl {
     /// kubectl with a token.
-    pub(crate) fn to(program: &Path, access: &ClusterAccess) -> Checked<Self> {
+    pub(crate) fn to(program: &Path, access: &ClusterAccess) -> KubectlResult<Self> {
         let folder = tempfile::tempdir()?;
         let ca = folder.path().join("ca.crt");
         std::fs::write(&ca, &access.ca_pem)?;
@@ -48,8 +48,7 @@ impl Kubectl {
         Ok(Self { program: program.to_owned(), reach, folder })
     }
 
-    /// kubectl with a kubeconfig.
-    pub(crate) fn with(program: &Path, kubeconfig: &Path) -> Checked<Self> {
+    pub(crate) fn with(program: &Path, kubeconfig: &Path) -> KubectlResult<Self> {
         let reach = vec![format!("--kubeconfig={}", kubeconfig.display()).into()];
         Ok(Self { program: program.to_owned(), reach, folder: tempfile::tempdir()? })
     }
@@ -64,7 +63,7 @@ impl Kubectl {
     }
 
     /// Runs it with this input and environment; returns its success and output.
-    pub(crate) fn run(&self, words: &[&str], input: &str, variables: &[(&str, &str)]) -> Checked<(bool, String)> {
+    pub(crate) fn run(&self, words: &[&str], input: &str, variables: &[(&str, &str)]) -> KubectlResult<(bool, String)> {
         let mut command = self.command(words);
         command.envs(variables.iter().copied());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -76,7 +75,7 @@ impl Kubectl {
     }
 
     /// Runs it with this input; it must succeed. Returns its output.
-    pub(crate) fn run_with_input(&self, line: &str, input: &str) -> Checked<String> {
+    pub(crate) fn run_with_input(&self, line: &str, input: &str) -> KubectlResult<String> {
         let words = shlex::split(line).ok_or("unbalanced quotes")?;
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         match self.run(&words, input, &[])? {
@@ -86,12 +85,12 @@ impl Kubectl {
     }
 
     /// Runs it; it must succeed. Returns its output.
-    pub(crate) fn ok(&self, line: &str) -> Checked<String> {
+    pub(crate) fn ok(&self, line: &str) -> KubectlResult<String> {
         self.run_with_input(line, "")
     }
 
     /// Runs it; it must succeed and print this.
-    pub(crate) fn prints(&self, line: &str, expected_text: &str) -> Checked {
+    pub(crate) fn prints(&self, line: &str, expected_text: &str) -> KubectlResult {
         let text = self.ok(line)?;
         if text.contains(expected_text) {
             return Ok(());
@@ -100,7 +99,7 @@ impl Kubectl {
     }
 
     /// Runs it; it must fail and print this.
-    pub(crate) fn fails(&self, line: &str, input: &str, expected_text: &str) -> Checked<String> {
+    pub(crate) fn fails(&self, line: &str, input: &str, expected_text: &str) -> KubectlResult<String> {
         let words = shlex::split(line).ok_or("unbalanced quotes")?;
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         match self.run(&words, input, &[])? {
@@ -110,7 +109,7 @@ impl Kubectl {
     }
 
     /// Runs `edit` with this editor command, which gets the file's name as its last argument.
-    pub(crate) fn edits(&self, line: &str, editor: &str) -> Checked<String> {
+    pub(crate) fn edits(&self, line: &str, editor: &str) -> KubectlResult<String> {
         let words: Vec<&str> = line.split(' ').collect();
         match self.run(&words, "", &[("KUBE_EDITOR", editor)])? {
             (true, text) => Ok(text),
@@ -119,18 +118,18 @@ impl Kubectl {
     }
 
     /// Starts it; the caller reads its output while it runs.
-    pub(crate) fn start(&self, line: &str) -> Checked<Child> {
+    pub(crate) fn start(&self, line: &str) -> KubectlResult<Child> {
         let words: Vec<&str> = line.split(' ').collect();
         Ok(self.command(&words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?)
     }
 
     /// The value of an object's field.
-    pub(crate) fn field(&self, object: &str, path: &str) -> Checked<String> {
+    pub(crate) fn field(&self, object: &str, path: &str) -> KubectlResult<String> {
         self.ok(&format!("get {object} -o 'jsonpath={{{path}}}'"))
     }
 
     /// Checks the value of an object's field.
-    pub(crate) fn has(&self, object: &str, path: &str, expected_value: &str) -> Checked {
+    pub(crate) fn has(&self, object: &str, path: &str, expected_value: &str) -> KubectlResult {
         let value = self.field(object, path)?;
         if value == expected_value {
             Ok(())

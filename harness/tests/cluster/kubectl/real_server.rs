@@ -5,7 +5,7 @@ use std::path::Path;
 
 use lockstep_cluster::{self as cluster, ClusterPlan, Site};
 
-use super::Checked;
+use super::KubectlResult;
 use super::program::{Kubectl, on_simulated};
 use super::verbs::WEB;
 
@@ -23,7 +23,7 @@ const COMPARED: [&str; 9] = [
 ];
 
 /// Runs the commands on both clusters and compares the output.
-pub(crate) fn compare(program: &Path) -> Checked {
+pub(crate) fn compare(program: &Path) -> KubectlResult {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let real = runtime.block_on(cluster::boot(&ClusterPlan::new(cluster::DEFAULT_VERSION).at(Site::ControlPlane)))?;
     let printed = Kubectl::with(program, &real.admin_kubeconfig_path()).and_then(|kubectl| printed(&kubectl));
@@ -37,7 +37,7 @@ pub(crate) fn compare(program: &Path) -> Checked {
 
 static REAL: std::sync::OnceLock<Vec<(String, String)>> = std::sync::OnceLock::new();
 
-fn results_equal(real: &[(String, String)], simulated: &[(String, String)]) -> Checked {
+fn results_equal(real: &[(String, String)], simulated: &[(String, String)]) -> KubectlResult {
     let mut differences = String::new();
     for ((line, one), (_, other)) in real.iter().zip(simulated) {
         if one != other {
@@ -49,7 +49,7 @@ fn results_equal(real: &[(String, String)], simulated: &[(String, String)]) -> C
 }
 
 /// The output of each command.
-fn printed(kubectl: &Kubectl) -> Checked<Vec<(String, String)>> {
+fn printed(kubectl: &Kubectl) -> KubectlResult<Vec<(String, String)>> {
     kubectl.ok("create namespace compared")?;
     for (line, input) in [
         ("create -n compared -f -", WEB.to_owned()),

@@ -1,11 +1,11 @@
 //! `kubectl rollout`. No controller runs; the trials write what one would.
 
-use super::Checked;
+use super::KubectlResult;
 use super::program::Kubectl;
 use super::verbs::WEB;
 
 /// Writes a status in which this many replicas are up to date.
-fn complete(kubectl: &Kubectl, replicas: u32) -> Checked {
+fn complete(kubectl: &Kubectl, replicas: u32) -> KubectlResult {
     let generation = kubectl.field("deploy web", ".metadata.generation")?;
     kubectl.ok(&format!(
         r#"patch deploy web --subresource=status --type=merge -p '{{"status":{{"observedGeneration":{generation},"replicas":{replicas},"updatedReplicas":{replicas},"readyReplicas":{replicas},"availableReplicas":{replicas}}}}}'"#
@@ -14,7 +14,7 @@ fn complete(kubectl: &Kubectl, replicas: u32) -> Checked {
 }
 
 /// Creates the ReplicaSet of a revision of the Deployment.
-fn replica_set(kubectl: &Kubectl, revision: u32) -> Checked {
+fn replica_set(kubectl: &Kubectl, revision: u32) -> KubectlResult {
     let uid = kubectl.field("deploy web", ".metadata.uid")?;
     let set = format!(
         "apiVersion: apps/v1
@@ -36,14 +36,14 @@ spec:
     Ok(())
 }
 
-pub(crate) fn status(kubectl: &Kubectl) -> Checked {
+pub(crate) fn status(kubectl: &Kubectl) -> KubectlResult {
     kubectl.run_with_input("create -f -", WEB)?;
     kubectl.fails("rollout status deploy/web --timeout=1s", "", "Waiting for deployment")?;
     complete(kubectl, 2)?;
     kubectl.prints("rollout status deploy/web --timeout=20s", "successfully rolled out")
 }
 
-pub(crate) fn history_and_undo(kubectl: &Kubectl) -> Checked {
+pub(crate) fn history_and_undo(kubectl: &Kubectl) -> KubectlResult {
     kubectl.run_with_input("create -f -", &WEB.replace("app:1", "app:2"))?;
     kubectl.ok("annotate deploy web deployment.kubernetes.io/revision=2")?;
     replica_set(kubectl, 1)?;
@@ -57,7 +57,7 @@ pub(crate) fn history_and_undo(kubectl: &Kubectl) -> Checked {
     kubectl.fails("rollout undo deploy/web --to-revision=7", "", "unable to find specified revision 7").map(drop)
 }
 
-pub(crate) fn pause_resume_restart(kubectl: &Kubectl) -> Checked {
+pub(crate) fn pause_resume_restart(kubectl: &Kubectl) -> KubectlResult {
     kubectl.run_with_input("create -f -", WEB)?;
     kubectl.ok("rollout pause deploy/web")?;
     kubectl.has("deploy web", ".spec.paused", "true")?;

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 
-use super::Checked;
+use super::KubectlResult;
 use super::program::Kubectl;
 
 /// A Deployment.
@@ -23,11 +23,11 @@ fn lines(text: &str) -> Vec<Vec<&str>> {
     text.lines().map(|line| line.split_whitespace().collect()).collect()
 }
 
-fn check(holds: bool, text: &str) -> Checked {
+fn check(holds: bool, text: &str) -> KubectlResult {
     if holds { Ok(()) } else { Err(format!("not as expected:\n{text}").into()) }
 }
 
-pub(crate) fn get(kubectl: &Kubectl) -> Checked {
+pub(crate) fn get(kubectl: &Kubectl) -> KubectlResult {
     kubectl.run_with_input("create -f -", WEB)?;
     let text = kubectl.ok("get deploy")?;
     let rows = lines(&text);
@@ -47,14 +47,14 @@ pub(crate) fn get(kubectl: &Kubectl) -> Checked {
     kubectl.fails("get deploy nothing", "", "deployments.apps \"nothing\" not found").map(drop)
 }
 
-pub(crate) fn get_wide(kubectl: &Kubectl) -> Checked {
+pub(crate) fn get_wide(kubectl: &Kubectl) -> KubectlResult {
     kubectl.run_with_input("create -f -", WEB)?;
     let text = kubectl.ok("get deploy -o wide")?;
     let rows = lines(&text);
     check(rows[0][5..] == ["CONTAINERS", "IMAGES", "SELECTOR"] && rows[1][5..] == ["app", "app:1", "app=web"], &text)
 }
 
-pub(crate) fn get_yaml(kubectl: &Kubectl) -> Checked {
+pub(crate) fn get_yaml(kubectl: &Kubectl) -> KubectlResult {
     kubectl.run_with_input("create -f -", WEB)?;
     let text = kubectl.ok("get deploy web -o yaml")?;
     check(text.contains("containerPort: 80") && text.contains("strategy:\n    rollingUpdate:"), &text)?;
@@ -62,11 +62,11 @@ pub(crate) fn get_yaml(kubectl: &Kubectl) -> Checked {
     kubectl.run_with_input("replace -f -", &text).map(drop)
 }
 
-pub(crate) fn get_watch(kubectl: &Kubectl) -> Checked {
+pub(crate) fn get_watch(kubectl: &Kubectl) -> KubectlResult {
     kubectl.ok("create configmap one")?;
     let mut watch = kubectl.start("get configmaps -w")?;
     let mut out = BufReader::new(watch.stdout.take().ok_or("it has an output")?).lines();
-    let mut until = |what: &str| -> Checked {
+    let mut until = |what: &str| -> KubectlResult {
         for line in out.by_ref() {
             if line?.starts_with(what) {
                 return Ok(());
@@ -86,7 +86,7 @@ pub(crate) fn get_watch(kubectl: &Kubectl) -> Checked {
     result
 }
 
-pub(crate) fn describe(kubectl: &Kubectl) -> Checked {
+pub(crate) fn describe(kubectl: &Kubectl) -> KubectlResult {
     kubectl.run_with_input("create -f -", WEB)?;
     kubectl.prints("describe deploy web", "StrategyType:           RollingUpdate")?;
     kubectl.run_with_input("create -f -", &pod("p"))?;
@@ -104,7 +104,7 @@ fn pod(name: &str) -> String {
     )
 }
 
-pub(crate) fn apply_client_side(kubectl: &Kubectl) -> Checked {
+pub(crate) fn apply_client_side(kubectl: &Kubectl) -> KubectlResult {
     check(kubectl.run_with_input("apply -f -", WEB)?.contains("web created"), "created")?;
     check(kubectl.run_with_input("apply -f -", WEB)?.contains("web unchanged"), "unchanged")?;
     let changed = WEB.replace("app:1", "app:2");
@@ -119,7 +119,7 @@ pub(crate) fn apply_client_side(kubectl: &Kubectl) -> Checked {
     check(kubectl.run_with_input(prune, WEB)?.contains("configmap/two pruned"), "pruned")
 }
 
-pub(crate) fn apply_server_side(kubectl: &Kubectl) -> Checked {
+pub(crate) fn apply_server_side(kubectl: &Kubectl) -> KubectlResult {
     kubectl.run_with_input("apply --server-side -f -", WEB)?;
     kubectl.fails("apply --server-side --field-manager=other -f -", &WEB.replace("app:1", "app:2"), "conflict")?;
     kubectl.run_with_input(
@@ -130,7 +130,7 @@ pub(crate) fn apply_server_side(kubectl: &Kubectl) -> Checked {
     kubectl.prints("get deploy web -o yaml --show-managed-fields", "manager: other")
 }
 
-pub(crate) fn create(kubectl: &Kubectl) -> Checked {
+pub(crate) fn create(kubectl: &Kubectl) -> KubectlResult {
     kubectl.ok("create deployment web --image=app:1 --replicas=3")?;
     kubectl.has("deploy web", ".spec.replicas", "3")?;
     kubectl.ok("create namespace team")?;
@@ -146,14 +146,14 @@ pub(crate) fn create(kubectl: &Kubectl) -> Checked {
     kubectl.ok("run p --image=app:1").map(drop)
 }
 
-pub(crate) fn edit(kubectl: &Kubectl) -> Checked {
+pub(crate) fn edit(kubectl: &Kubectl) -> KubectlResult {
     kubectl.run_with_input("create -f -", WEB)?;
     let said = kubectl.edits("edit deploy web", "sed -i s/app:1/app:9/")?;
     check(said.contains("web edited"), &said)?;
     kubectl.has("deploy web", ".spec.template.spec.containers[0].image", "app:9")
 }
 
-pub(crate) fn replace(kubectl: &Kubectl) -> Checked {
+pub(crate) fn replace(kubectl: &Kubectl) -> KubectlResult {
     kubectl.run_with_input("create -f -", WEB)?;
     kubectl.run_with_input("replace -f -", &WEB.replace("replicas: 2", "replicas: 5"))?;
     kubectl.has("deploy web", ".spec.replicas", "5")?;
@@ -161,7 +161,7 @@ pub(crate) fn replace(kubectl: &Kubectl) -> Checked {
     kubectl.has("deploy web", ".metadata.generation", "1")
 }
 
-pub(crate) fn patch(kubectl: &Kubectl) -> Checked {
+pub(crate) fn patch(kubectl: &Kubectl) -> KubectlResult {
     kubectl.run_with_input("create -f -", WEB)?;
     let container =
         r#"patch deploy web -p '{"spec":{"template":{"spec":{"containers":[{"name":"side","image":"side:1"}]}}}}'"#;
@@ -175,7 +175,7 @@ pub(crate) fn patch(kubectl: &Kubectl) -> Checked {
     kubectl.has("deploy web", ".spec.replicas", "4")
 }
 
-pub(crate) fn scale(kubectl: &Kubectl) -> Checked {
+pub(crate) fn scale(kubectl: &Kubectl) -> KubectlResult {
     kubectl.run_with_input("create -f -", WEB)?;
     kubectl.ok("scale deploy/web --replicas=7")?;
     kubectl.has("deploy web", ".spec.replicas", "7")?;
@@ -185,7 +185,7 @@ pub(crate) fn scale(kubectl: &Kubectl) -> Checked {
         .map(drop)
 }
 
-pub(crate) fn set(kubectl: &Kubectl) -> Checked {
+pub(crate) fn set(kubectl: &Kubectl) -> KubectlResult {
     kubectl.run_with_input("create -f -", WEB)?;
     kubectl.ok("set image deploy/web app=app:3")?;
     kubectl.ok("set env deploy/web COLOUR=red")?;
@@ -197,7 +197,7 @@ pub(crate) fn set(kubectl: &Kubectl) -> Checked {
     kubectl.has("deploy web", ".spec.template.spec.serviceAccountName", "robot")
 }
 
-pub(crate) fn label_and_annotate(kubectl: &Kubectl) -> Checked {
+pub(crate) fn label_and_annotate(kubectl: &Kubectl) -> KubectlResult {
     kubectl.run_with_input("create -f -", WEB)?;
     kubectl.ok("label deploy web tier=front")?;
     kubectl.fails("label deploy web tier=back", "", "already has a value")?;
@@ -208,7 +208,7 @@ pub(crate) fn label_and_annotate(kubectl: &Kubectl) -> Checked {
     kubectl.has("deploy web", ".metadata.annotations.note", "hello")
 }
 
-pub(crate) fn delete(kubectl: &Kubectl) -> Checked {
+pub(crate) fn delete(kubectl: &Kubectl) -> KubectlResult {
     kubectl.run_with_input("create -f -", WEB)?;
     kubectl.prints("delete deploy web", "deleted")?;
     kubectl.fails("delete deploy web", "", "not found")?;
@@ -226,7 +226,7 @@ pub(crate) fn delete(kubectl: &Kubectl) -> Checked {
     kubectl.ok("delete deploy web --cascade=foreground --timeout=20s").map(drop)
 }
 
-pub(crate) fn wait(kubectl: &Kubectl) -> Checked {
+pub(crate) fn wait(kubectl: &Kubectl) -> KubectlResult {
     kubectl.run_with_input("create -f -", WEB)?;
     let condition = r#"[{"type":"Available","status":"True","lastUpdateTime":"2030-01-01T00:00:00Z","lastTransitionTime":"2030-01-01T00:00:00Z"}]"#;
     kubectl.fails("wait --for=condition=Available deploy/web --timeout=1s", "", "timed out")?;
@@ -240,7 +240,7 @@ pub(crate) fn wait(kubectl: &Kubectl) -> Checked {
     check(gone.wait()?.success(), "it waits for the deletion")
 }
 
-pub(crate) fn diff(kubectl: &Kubectl) -> Checked {
+pub(crate) fn diff(kubectl: &Kubectl) -> KubectlResult {
     kubectl.run_with_input("apply -f -", WEB)?;
     kubectl.run_with_input("diff -f -", WEB)?;
     let text = kubectl.fails("diff -f -", &WEB.replace("app:1", "app:2"), "image: app:2")?;
@@ -249,14 +249,14 @@ pub(crate) fn diff(kubectl: &Kubectl) -> Checked {
     kubectl.has("deploy web", ".spec.template.spec.containers[0].image", "app:1")
 }
 
-pub(crate) fn auth_can_i(kubectl: &Kubectl) -> Checked {
+pub(crate) fn auth_can_i(kubectl: &Kubectl) -> KubectlResult {
     kubectl.prints("auth can-i create deployments.apps", "yes")?;
     kubectl.prints("auth can-i get /healthz", "yes")?;
     kubectl.prints("auth can-i '*' '*' --all-namespaces", "yes")?;
     kubectl.prints("auth can-i --list", "*.*")
 }
 
-pub(crate) fn api_resources(kubectl: &Kubectl) -> Checked {
+pub(crate) fn api_resources(kubectl: &Kubectl) -> KubectlResult {
     let text = kubectl.ok("api-resources --no-headers")?;
     let rows = lines(&text);
     check(rows.iter().any(|row| row[..] == ["deployments", "deploy", "apps/v1", "true", "Deployment"]), &text)?;
@@ -265,7 +265,7 @@ pub(crate) fn api_resources(kubectl: &Kubectl) -> Checked {
     kubectl.prints("api-versions", "authorization.k8s.io/v1")
 }
 
-pub(crate) fn explain(kubectl: &Kubectl) -> Checked {
+pub(crate) fn explain(kubectl: &Kubectl) -> KubectlResult {
     kubectl.prints("explain deploy", "KIND:       Deployment")?;
     kubectl.prints("explain deployment.spec", "selector\t<LabelSelector> -required-")?;
     kubectl.prints("explain pod.spec.containers.ports.protocol", "FIELD: protocol <string>")?;
@@ -273,7 +273,7 @@ pub(crate) fn explain(kubectl: &Kubectl) -> Checked {
     kubectl.fails("explain deployment.spec.nothing", "", "does not exist").map(drop)
 }
 
-pub(crate) fn autoscale(kubectl: &Kubectl) -> Checked {
+pub(crate) fn autoscale(kubectl: &Kubectl) -> KubectlResult {
     kubectl.run_with_input("create -f -", WEB)?;
     // Before v1.34 the flag had another name.
     let cpu = if kubectl.ok("autoscale --help")?.contains("--cpu=") { "--cpu=50%" } else { "--cpu-percent=50" };
@@ -293,7 +293,7 @@ pub(crate) fn autoscale(kubectl: &Kubectl) -> Checked {
     kubectl.prints("describe hpa web", "Deployment/web")
 }
 
-pub(crate) fn dry_run(kubectl: &Kubectl) -> Checked {
+pub(crate) fn dry_run(kubectl: &Kubectl) -> KubectlResult {
     kubectl.run_with_input("create --dry-run=server -f -", WEB)?;
     kubectl.fails("get deploy web", "", "not found")?;
     kubectl.run_with_input("apply --dry-run=server -f -", WEB)?;
@@ -310,7 +310,7 @@ pub(crate) fn dry_run(kubectl: &Kubectl) -> Checked {
     kubectl.has("deploy web", ".metadata.generation", "1")
 }
 
-pub(crate) fn custom_resources(kubectl: &Kubectl) -> Checked {
+pub(crate) fn custom_resources(kubectl: &Kubectl) -> KubectlResult {
     let definition = "apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: widgets.example.com}

@@ -105,7 +105,6 @@ fn labels(kind: &Kind, rng: &mut Rng) -> Value {
     labels
 }
 
-/// A pod's spec.
 pub(crate) fn pod_spec(rng: &mut Rng) -> Value {
     let mut container =
         json!({"name": "app", "image": rng.one(&["app:1", "app:2", "app", "app:latest", "host:5000/app"])});

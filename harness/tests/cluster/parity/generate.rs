@@ -880,7 +880,6 @@ fn collection(kind: &Kind, rng: &mut Rng) -> Step {
     step(verb, kind.kind, "DELETE", path, form, &body)
 }
 
-/// An unusual request.
 fn unusual_request(kind: &Kind, rng: &mut Rng) -> Step {
     let at = format!("{}/{}", kind.collection(), kind.name(rng));
     let any = object(kind, "a", rng).to_string();

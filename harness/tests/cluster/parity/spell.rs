@@ -5,7 +5,6 @@ use serde_json::Value;
 
 use super::rng::Rng;
 
-/// The text of a body.
 pub(crate) fn text(body: &Value, rng: &mut Rng) -> String {
     let text = if rng.percent(20) { with_reversed_keys(body) } else { body.to_string() };
     if rng.percent(5) {

@@ -34,7 +34,6 @@ pub(crate) struct Comparison {
     deletions: [usize; 2],
     /// Reads of objects.
     reads: [usize; 2],
-    /// The differences.
     pub(crate) differences: Vec<String>,
 }
 

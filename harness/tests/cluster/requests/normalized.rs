@@ -16,14 +16,12 @@ const REFUSED: &str = "Error creating: ";
 /// The prefix of a case's namespace.
 const NAMESPACE: &str = "ls-";
 
-/// A normalized request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NormalizedRequest {
     /// The controller, such as `deployment-controller`.
     pub(crate) client: String,
     /// Verb and object, such as `PUT apps/replicasets/web-66b96/status`.
     pub(crate) about: String,
-    /// The body.
     pub(crate) body: Value,
     pub(crate) status: u16,
 }

@@ -32,7 +32,7 @@ const ELSEWHERE: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 const NAMES: [&str; 5] =
     ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"];
 
-type Checked<T = ()> = Result<T, Box<dyn std::error::Error>>;
+type HandshakeResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
 /// The server under test.
 #[derive(Debug, Clone, Copy)]
@@ -44,7 +44,6 @@ enum Server {
     Etcd,
 }
 
-/// The client.
 #[derive(Debug, Clone, Copy)]
 enum Client {
     OpenSsl,
@@ -54,7 +53,7 @@ enum Client {
 }
 
 /// A listening server; dropping this stops it.
-struct Listening {
+struct ListeningServer {
     address: SocketAddr,
     ca: PathBuf,
     _folder: TempDir,
@@ -103,7 +102,7 @@ fn runs(program: &str, version: &str) -> bool {
     asked.status().is_ok_and(|status| status.success())
 }
 
-async fn connects(server: Server, client: Client) -> Checked {
+async fn connects(server: Server, client: Client) -> HandshakeResult {
     let listening = server.start().await?;
     let ca = listening.ca.display().to_string();
     match client {
@@ -148,7 +147,7 @@ async fn expect_output(
     program: &str,
     words: impl IntoIterator<Item = impl AsRef<std::ffi::OsStr>>,
     expected: &str,
-) -> Checked {
+) -> HandshakeResult {
     let mut client = process::Command::new(program);
     client.args(words).stdin(Stdio::null()).kill_on_drop(true);
     let output = client.output().await?;
@@ -161,7 +160,7 @@ async fn expect_output(
 
 impl Server {
     /// Starts the server, with its CA certificate in a file.
-    async fn start(self) -> Checked<Listening> {
+    async fn start(self) -> HandshakeResult<ListeningServer> {
         let folder = tempfile::tempdir()?;
         if let Self::KubeApiserver | Self::Etcd = self {
             let pki = folder.path().join("pki");
@@ -170,7 +169,7 @@ impl Server {
             let (address, answering) = answer(&pki, name).await?;
             let ca = pki.join("ca.crt");
             let (cluster, interceptor, answering) = (None, None, Some(answering));
-            return Ok(Listening {
+            return Ok(ListeningServer {
                 address,
                 ca,
                 _folder: folder,
@@ -189,7 +188,7 @@ impl Server {
         let address = interceptor.as_ref().map_or(address, Interceptor::address);
         let ca = folder.path().join("ca.crt");
         fs::write(&ca, interceptor.as_ref().map_or(cluster.access().ca_pem.as_str(), Interceptor::ca_pem))?;
-        Ok(Listening {
+        Ok(ListeningServer {
             address,
             ca,
             _folder: folder,
@@ -200,8 +199,7 @@ impl Server {
     }
 }
 
-impl Listening {
-    /// The URLs of the server.
+impl ListeningServer {
     fn urls(&self) -> Vec<String> {
         let port = self.address.port();
         let by_name = self.address.ip() == Ipv4Addr::LOCALHOST;
@@ -210,7 +208,7 @@ impl Listening {
     }
 }
 
-impl Drop for Listening {
+impl Drop for ListeningServer {
     fn drop(&mut self) {
         if let Some(answering) = &self.answering {
             answering.abort();
@@ -219,7 +217,7 @@ impl Drop for Listening {
 }
 
 /// A server with one of a control plane's certificates that answers every request as unauthorized.
-async fn answer(pki: &Path, name: &str) -> Checked<(SocketAddr, JoinHandle<()>)> {
+async fn answer(pki: &Path, name: &str) -> HandshakeResult<(SocketAddr, JoinHandle<()>)> {
     let certificate = CertificateDer::from_pem_file(pki.join(format!("{name}.crt")))?;
     let key = PrivateKeyDer::from_pem_file(pki.join(format!("{name}.key")))?;
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))

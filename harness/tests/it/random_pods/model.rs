@@ -10,7 +10,6 @@ use std::collections::{BTreeMap, BTreeSet};
 /// When a pod became ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ReadySince {
-    /// Unknown.
     Unknown,
     /// This many seconds ago; in the future if negative.
     Ago(i64),
@@ -117,7 +116,6 @@ impl PodSets {
     }
 }
 
-/// All subsets of this size.
 fn subsets(of: &[usize], size: usize) -> Vec<BTreeSet<usize>> {
     let Some((first, rest)) = of.split_first() else {
         return if size == 0 { vec![BTreeSet::new()] } else { Vec::new() };

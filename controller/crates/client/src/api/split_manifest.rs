@@ -4,7 +4,7 @@
 //! wire_forms`).
 
 use rollout_model::any_json::{AnyJson, FromAnyJson};
-use rollout_model::{Template, TemplateOrOther};
+use rollout_model::{Template, TemplateValue};
 use serde::de::MapAccess;
 use serde_json::{Map, Value};
 
@@ -49,12 +49,12 @@ impl FromAnyJson for ManifestSpec {
         let (mut all, mut template) = (Map::new(), None);
         while let Some(name) = fields.next_key::<String>()? {
             let value = if name == "template" {
-                match fields.next_value::<AnyJson<TemplateOrOther>>()?.0 {
-                    TemplateOrOther::Template(found) => {
+                match fields.next_value::<AnyJson<TemplateValue>>()?.0 {
+                    TemplateValue::Template(found) => {
                         template = Some(Template::from_transcoded(found));
                         continue;
                     }
-                    TemplateOrOther::Other(value) => value,
+                    TemplateValue::Other(value) => value,
                 }
             } else {
                 fields.next_value()?

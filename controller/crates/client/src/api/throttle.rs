@@ -73,7 +73,6 @@ impl Throttle {
         permit
     }
 
-    /// The queue of a namespace.
     fn queue(&self, namespace: &str) -> NamespaceQueue {
         let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
         if !queues.contains_key(namespace) {

@@ -150,7 +150,6 @@ pub fn client_with_timeouts(
     }
 }
 
-/// The parts of a client.
 struct ClientParts<'a> {
     config: &'a Config,
     protocol: Protocol,

@@ -47,12 +47,13 @@ impl LoadedCredentials {
     async fn add_to(&self, request: Request<Body>) -> Result<Request<Body>, BoxError> {
         let Some(layer) = &self.layer else { return Ok(request) };
         // Boxed, because the compiler fails to prove that kube's future is Send.
-        let answer: Boxed<Response<Request<Body>>> = Box::pin(layer.layer(service_fn(echo_request)).oneshot(request));
+        let answer: ResultFuture<Response<Request<Body>>> =
+            Box::pin(layer.layer(service_fn(echo_request)).oneshot(request));
         answer.await.map(Response::into_body).map_err(redact_plugin_output)
     }
 }
 
-type Boxed<T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send>>;
+type ResultFuture<T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send>>;
 
 fn echo_request(request: Request<Body>) -> Ready<Result<Response<Request<Body>>, BoxError>> {
     std::future::ready(Ok(Response::new(request)))
@@ -117,7 +118,7 @@ where
 {
     type Response = Response<B>;
     type Error = BoxError;
-    type Future = Boxed<Response<B>>;
+    type Future = ResultFuture<Response<B>>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         self.inner.poll_ready(context).map_err(Into::into)

@@ -33,7 +33,7 @@ use prometheus_client::registry::Registry;
 use queue::{QueueFamilies, QueueName};
 pub use queue::{QueueLoad, QueueMetrics, ReportLoad};
 use requests::RequestFamilies;
-pub use requests::{CountRequests, CountedRequests};
+pub use requests::{CountedRequests, RequestCountLayer};
 
 /// The metrics of this process; clones share the counts.
 #[derive(Clone)]
@@ -51,7 +51,6 @@ struct Families {
     slow_renewals: Family<LeaseLabels, Counter>,
 }
 
-/// The result of one sync.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum SyncResult {
     /// Done.
@@ -125,11 +124,10 @@ impl Metrics {
     }
 
     /// A layer that counts a client's requests.
-    pub fn requests(&self) -> CountRequests {
-        CountRequests::new(self.0.requests.clone())
+    pub fn requests(&self) -> RequestCountLayer {
+        RequestCountLayer::new(self.0.requests.clone())
     }
 
-    /// The metrics of one controller's queue.
     pub(crate) fn queue(&self, controller: &'static str) -> QueueMetrics {
         self.0.queues.of(QueueName { name: controller })
     }
@@ -154,7 +152,6 @@ impl Metrics {
         self.0.requests.observe_throttle(method, wait);
     }
 
-    /// The result of one sync.
     pub(crate) fn count_sync(&self, controller: &'static str, result: SyncResult) {
         self.0.syncs.get_or_create(&SyncLabels { controller, result }).inc();
     }
@@ -207,9 +204,9 @@ mod tests {
     use super::*;
 
     #[derive(Debug)]
-    struct Busy;
+    struct BusyQueue;
 
-    impl ReportLoad for Busy {
+    impl ReportLoad for BusyQueue {
         fn load(&self) -> QueueLoad {
             QueueLoad { depth: 3, unfinished: Duration::from_millis(1500), longest: Duration::from_secs(1) }
         }
@@ -240,7 +237,7 @@ mod tests {
     #[case("# EOF")]
     fn text_contains_metric(#[case] line: &str) {
         let metrics = Metrics::new("10.0.0.1:443");
-        let busy = Arc::new(Busy);
+        let busy = Arc::new(BusyQueue);
         metrics.register_queue("deployment", &busy);
         let queue = metrics.queue("deployment");
         queue.adds.inc();
@@ -263,7 +260,7 @@ mod tests {
     #[test]
     fn dropped_queue_has_no_metrics() {
         let metrics = Metrics::default();
-        let busy = Arc::new(Busy);
+        let busy = Arc::new(BusyQueue);
         metrics.register_queue("deployment", &busy);
         drop(busy);
         assert!(!metrics.text().contains("workqueue_depth{"));

@@ -82,17 +82,17 @@ fn histogram() -> Histogram {
 
 /// A layer that counts the requests of a client; see [`crate::metrics::Metrics::requests`].
 #[derive(Debug, Clone)]
-pub struct CountRequests {
+pub struct RequestCountLayer {
     families: Arc<RequestFamilies>,
 }
 
-impl CountRequests {
+impl RequestCountLayer {
     pub(super) fn new(families: Arc<RequestFamilies>) -> Self {
         Self { families }
     }
 }
 
-impl<S> Layer<S> for CountRequests {
+impl<S> Layer<S> for RequestCountLayer {
     type Service = CountedRequests<S>;
 
     fn layer(&self, inner: S) -> CountedRequests<S> {

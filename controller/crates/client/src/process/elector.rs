@@ -44,7 +44,6 @@ pub(super) struct Leadership {
     lease_duration: Duration,
 }
 
-/// The outcome of one attempt.
 enum AttemptOutcome {
     Acquired,
     TakenBy(String),

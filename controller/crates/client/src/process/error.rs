@@ -67,7 +67,6 @@ pub enum ElectionError {
 #[derive(Debug, Error)]
 #[error("cannot listen on {address}: {source}; see --metrics-bind-address and --health-probe-bind-address")]
 pub struct BindError {
-    /// The address.
     pub(super) address: Address,
     /// The reason.
     #[source]

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
     use crate::api::NamespacedName;
     use crate::metrics::Metrics;
-    use crate::runtime::{CachedKind, Controller, OnSynced, SharedState, Task, run_controllers};
+    use crate::runtime::{CachedKind, Controller, SharedState, SyncedCallback, Task, run_controllers};
     use crate::settings::ClientSettings;
 
     /// A controller that needs the kinds of a rollout and does nothing.
@@ -89,7 +89,7 @@ mod tests {
             &[CachedKind::Deployments, CachedKind::ReplicaSets, CachedKind::Pods]
         }
 
-        fn background_tasks(self: Arc<Self>, _on_synced: &dyn Fn() -> OnSynced) -> Vec<Task> {
+        fn background_tasks(self: Arc<Self>, _on_synced: &dyn Fn() -> SyncedCallback) -> Vec<Task> {
             Vec::new()
         }
 

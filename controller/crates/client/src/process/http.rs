@@ -147,7 +147,6 @@ impl Endpoint {
     }
 }
 
-/// One connection.
 struct ConnectionHandler {
     pages: Pages,
     is_secured: bool,

@@ -38,10 +38,7 @@ pub(super) enum LeaseDecision {
     /// Write this record, which makes this process the holder.
     Write(LeaseRecord),
     /// Another process holds the lease, and is alive.
-    Wait {
-        /// The holder.
-        holder: String,
-    },
+    Wait { holder: String },
 }
 
 impl LeaseObservation {

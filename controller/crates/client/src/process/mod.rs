@@ -81,7 +81,7 @@ impl std::fmt::Debug for ProcessOptions {
 }
 
 /// Builds the controllers of a process, whose metrics they use.
-type BuildControllers<'a> = Box<dyn FnOnce(&Client, Metrics) -> (Arc<Controllers>, EventQueues) + Send + 'a>;
+type ControllerFactory<'a> = Box<dyn FnOnce(&Client, Metrics) -> (Arc<Controllers>, EventQueues) + Send + 'a>;
 
 /// Runs controllers as a process of its own until `shutdown` completes: running work is finished
 /// within a time limit, and then the lease is released. Waits for an API server that is unavailable
@@ -106,7 +106,7 @@ async fn serve_until(
     client: Client,
     clock: Clock,
     process: ProcessOptions,
-    build: BuildControllers<'_>,
+    build: ControllerFactory<'_>,
     shutdown: BoxFuture<'_, ()>,
 ) -> Result<(), ProcessError> {
     let ProcessOptions { election, lease, metrics, endpoints, runtime } = process;

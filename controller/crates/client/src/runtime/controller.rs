@@ -12,7 +12,7 @@ use crate::api::{Cache, CacheDelta, NamespacedName};
 pub type Task = BoxFuture<'static, ()>;
 
 /// Called by a watch when its first list is complete.
-pub type OnSynced = Box<dyn FnOnce() + Send>;
+pub type SyncedCallback = Box<dyn FnOnce() + Send>;
 
 /// A kind that a controller needs in the shared cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,7 +53,7 @@ pub trait Controller: Send + Sync {
 
     /// Tasks that never return: its own watches, each of which calls one `on_synced` once, and
     /// timers.
-    fn background_tasks(self: Arc<Self>, on_synced: &dyn Fn() -> OnSynced) -> Vec<Task>;
+    fn background_tasks(self: Arc<Self>, on_synced: &dyn Fn() -> SyncedCallback) -> Vec<Task>;
 
     /// Tasks that decide and write; they return after [`Controller::stop`], when all pending writes
     /// are done.

@@ -13,7 +13,7 @@ use kube::Client;
 use rollout_model::{Deployment, Pod, PodWithTraits, ReplicaSet};
 use tokio::sync::watch;
 
-use super::controller::{CachedKind, Controller, OnSynced, ReconcileRequest, Task};
+use super::controller::{CachedKind, Controller, ReconcileRequest, SyncedCallback, Task};
 use super::informer::Informers;
 use super::reflector::{WatchSink, reflect};
 use super::shared_state::SharedState;
@@ -83,14 +83,14 @@ impl Controllers {
 
     /// Tasks that never return: the shared watches, the controllers' own tasks, and the resync.
     pub(super) fn background_tasks(self: &Arc<Self>) -> Vec<Task> {
-        let on_synced = || -> OnSynced {
+        let on_synced = || -> SyncedCallback {
             let this = self.clone();
             Box::new(move || this.synced_kinds.send_modify(|synced_kinds| *synced_kinds += 1))
         };
         let kinds = self.cached_kinds();
         // Always in this order, because a simulation must replay.
         let watches = [
-            (CachedKind::Deployments, Self::watch::<RawObject<Deployment>> as fn(&Arc<Self>, OnSynced) -> Task),
+            (CachedKind::Deployments, Self::watch::<RawObject<Deployment>> as fn(&Arc<Self>, SyncedCallback) -> Task),
             (CachedKind::PodsWithTraits, Self::watch::<PodWithTraits>),
             (CachedKind::Pods, Self::watch::<Pod>),
             (CachedKind::ReplicaSets, Self::watch::<RawObject<ReplicaSet>>),
@@ -105,7 +105,7 @@ impl Controllers {
         tasks
     }
 
-    fn watch<W: WireObject<Update = CacheUpdate>>(self: &Arc<Self>, on_synced: OnSynced) -> Task {
+    fn watch<W: WireObject<Update = CacheUpdate>>(self: &Arc<Self>, on_synced: SyncedCallback) -> Task {
         Box::pin(reflect::<W, _>(self.clone(), on_synced))
     }
 

@@ -35,7 +35,7 @@ mod shared_state;
 mod wire;
 
 pub use check::check;
-pub use controller::{CachedKind, Controller, OnSynced, ReconcileRequest, Task};
+pub use controller::{CachedKind, Controller, ReconcileRequest, SyncedCallback, Task};
 pub use controller_context::{ControllerContext, ReconcileOutcome};
 pub use controllers::Controllers;
 pub use error::RunError;

@@ -94,7 +94,6 @@ impl Queue {
         Self { metrics, policy, state, work: Notify::new(), timer: Notify::new() }
     }
 
-    /// Adds a key.
     pub(crate) fn add(&self, key: NamespacedName) {
         if self.lock().add(key, clock::instant(), &self.metrics) {
             self.work.notify_one();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use kube::Client;
 
-use super::controller::{CachedKind, Controller, OnSynced, ReconcileRequest, Task};
+use super::controller::{CachedKind, Controller, ReconcileRequest, SyncedCallback, Task};
 use super::controller_context::{ControllerContext, ReconcileOutcome};
 use super::queue::RetryPolicy;
 use super::shared_state::SharedState;
@@ -75,7 +75,7 @@ impl<K: Reconcile> Controller for QueueController<K> {
         K::CACHED_KINDS
     }
 
-    fn background_tasks(self: Arc<Self>, _on_synced: &dyn Fn() -> OnSynced) -> Vec<Task> {
+    fn background_tasks(self: Arc<Self>, _on_synced: &dyn Fn() -> SyncedCallback) -> Vec<Task> {
         let queue = self.context.queue.clone();
         vec![Box::pin(async move { queue.run_timer().await })]
     }

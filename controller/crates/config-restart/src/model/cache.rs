@@ -259,7 +259,6 @@ impl RestartCache {
         workload.schedule.as_ref().or_else(|| self.namespaces.get(&workload.name.namespace)?.schedule.as_ref())
     }
 
-    /// The pacing annotations of a namespace.
     pub(crate) fn pacing(&self, namespace: &str) -> Option<&PacingAnnotations> {
         self.namespaces.get(namespace).map(|defaults| &defaults.pacing)
     }

@@ -146,7 +146,6 @@ pub(crate) fn effective_annotations<'a>(
     if opts.iter().any(|name| annotations.contains_key(*name)) { annotations } else { template }
 }
 
-/// The annotation that lists configs of a kind.
 fn list_annotation(names: &ReloaderAnnotations, kind: ConfigKind) -> &str {
     match kind {
         ConfigKind::ConfigMap => &names.config_maps,

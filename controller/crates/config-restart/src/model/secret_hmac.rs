@@ -50,7 +50,6 @@ pub(crate) enum ChecksumOrigin {
 }
 
 impl ChecksumKeys {
-    /// The keyed checksum for a plain one.
     pub(crate) fn checksum(&self, of: &ConfigName, plain: &str) -> String {
         checksum(&self.current, of, plain)
     }

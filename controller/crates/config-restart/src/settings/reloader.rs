@@ -226,7 +226,6 @@ impl ReloaderAnnotations {
         all.iter().any(|known| *known == name)
     }
 
-    /// The annotation's name that a flag sets.
     fn name_set_by(&mut self, flag: &str) -> Option<&mut String> {
         Some(match flag {
             "configmap-annotation" => &mut self.config_maps,

@@ -13,7 +13,6 @@ pub(super) struct GoTypeTable {
     root: GoFieldType,
 }
 
-/// One field of a struct.
 pub(super) struct StructField {
     /// The text before the value in a dump: name and type.
     pub(super) prefix: &'static str,
@@ -49,7 +48,6 @@ pub(super) fn minors() -> impl Iterator<Item = u16> {
 }
 
 impl GoTypeTable {
-    /// Reads the table of a minor.
     pub(super) fn read(minor: u16) -> Self {
         let mut rows = MinorRows::default();
         for line in FIELDS.lines() {

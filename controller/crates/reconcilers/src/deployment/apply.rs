@@ -11,8 +11,8 @@ use serde_json::Value;
 use super::error::DeploymentSyncError;
 use crate::claims::Claimant;
 use crate::decisions::rollouts::deployment::{
-    DeploymentAction, DeploymentPlan, NameConflict, NewReplicaSet, ObservedDeployment, OnError, PlanError, PlanStep,
-    StatusChange, body, plan_after_conflict, plan_after_refusal, reapply_creation_status,
+    DeploymentAction, DeploymentPlan, FailurePolicy, NameConflict, NewReplicaSet, ObservedDeployment, PlanError,
+    PlanStep, StatusChange, body, plan_after_conflict, plan_after_refusal, reapply_creation_status,
 };
 use crate::decisions::rollouts::{OwnershipChange, RuleSettings};
 
@@ -88,16 +88,16 @@ impl DeploymentExecutor<'_> {
     async fn apply_steps(&mut self, steps: &[PlanStep]) -> Result<(), DeploymentSyncError> {
         let mut is_skipping = false;
         for PlanStep { action, on_error } in steps {
-            is_skipping &= *on_error == OnError::SkipGroup;
+            is_skipping &= *on_error == FailurePolicy::SkipGroup;
             if is_skipping {
                 continue;
             }
             match (self.apply_step(action).await, on_error) {
                 (Ok(()), _) => {}
-                (Err(error), OnError::Fail) => return Err(error),
+                (Err(error), FailurePolicy::Fail) => return Err(error),
                 (Err(error), forgiven) => {
                     tracing::debug!(deployment = %self.meta.path(), %error, "A step failed and is forgiven.");
-                    is_skipping = *forgiven == OnError::SkipGroup;
+                    is_skipping = *forgiven == FailurePolicy::SkipGroup;
                 }
             }
         }

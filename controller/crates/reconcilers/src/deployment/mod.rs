@@ -18,7 +18,7 @@ pub use error::DeploymentSyncError;
 pub use reconciler::DeploymentReconciler;
 
 pub use crate::decisions::rollouts::deployment::{
-    DeploymentAction, DeploymentChange, DeploymentPlan, Event, EventKind, NameConflict, NewReplicaSet,
-    ObservedDeployment, OnError, PlanError, PlanStep, Planner, ReplicaSetChange, StatusChange, plan,
-    plan_after_conflict, plan_after_refusal, sizes,
+    DeploymentAction, DeploymentChange, DeploymentPlan, Event, EventKind, FailurePolicy, NameConflict, NewReplicaSet,
+    ObservedDeployment, PlanError, PlanStep, Planner, ReplicaSetChange, StatusChange, plan, plan_after_conflict,
+    plan_after_refusal, sizes,
 };

@@ -11,7 +11,7 @@ use controller_client::clock::{self, Clock};
 use controller_client::connect::WebhookClient;
 use controller_client::metrics::EncodeMetrics;
 use controller_client::runtime::{
-    Controller, EventQueues, Informers, OnSynced, SharedState, Task, WatchSink, WireObject, reflect,
+    Controller, EventQueues, Informers, SharedState, SyncedCallback, Task, WatchSink, WireObject, reflect,
 };
 use kube::Client;
 use prometheus_client::encoding::DescriptorEncoder;
@@ -49,7 +49,7 @@ pub struct RestartController {
     /// Kinds that may not be listed.
     refused: Mutex<BTreeSet<Resource>>,
     /// Kinds whose first list is outstanding, with the callback for it.
-    first_lists: Mutex<BTreeMap<Resource, OnSynced>>,
+    first_lists: Mutex<BTreeMap<Resource, SyncedCallback>>,
     pub(super) fatal: Mutex<Option<String>>,
     pub(super) counts: RestartCounters,
     gauges: Mutex<RestartGauges>,
@@ -113,7 +113,7 @@ impl RestartController {
 
     /// A watch of one kind. A kind that may not be listed does not delay the start; a later list of
     /// it has no further effect.
-    fn watch<W: WireObject<Update = RestartUpdate>>(self: &Arc<Self>, on_synced: OnSynced) -> Task {
+    fn watch<W: WireObject<Update = RestartUpdate>>(self: &Arc<Self>, on_synced: SyncedCallback) -> Task {
         lock(&self.first_lists).insert(W::RESOURCE, on_synced);
         let this = self.clone();
         Box::pin(reflect::<W, _>(self.clone(), move || this.finish_first_list(W::RESOURCE)))
@@ -169,7 +169,7 @@ impl Controller for RestartController {
         self.kinds().len()
     }
 
-    fn background_tasks(self: Arc<Self>, on_synced: &dyn Fn() -> OnSynced) -> Vec<Task> {
+    fn background_tasks(self: Arc<Self>, on_synced: &dyn Fn() -> SyncedCallback) -> Vec<Task> {
         self.log_secret_handling();
         let watch = |resource| match resource {
             Resource::ConfigMaps => Some(self.watch::<ConfigMap>(on_synced())),

@@ -18,7 +18,6 @@ pub(crate) struct RestartCounters {
 }
 
 impl RestartCounters {
-    /// Counts the outcome of a work item.
     pub(crate) fn count(&self, work: &WorkItem, outcome: Option<&WriteOutcome>, settings: &RestartSettings) {
         let is_done = matches!(outcome, Some(WriteOutcome::Updated(_) | WriteOutcome::Done));
         let write = match &work.action {

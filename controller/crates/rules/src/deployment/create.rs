@@ -16,7 +16,8 @@ use rollout_model::{Condition, Deployment, ReplicaSet, names, omit_zero, with_la
 use serde_json::json;
 
 use super::plan::{
-    DeploymentAction, DeploymentPlan, EventKind, NewReplicaSet, ObservedDeployment, OnError, PlanError, StatusChange,
+    DeploymentAction, DeploymentPlan, EventKind, FailurePolicy, NewReplicaSet, ObservedDeployment, PlanError,
+    StatusChange,
 };
 use super::sync::{DeploymentSync, SyncStep};
 use super::{revision, rolling, sizes};
@@ -136,7 +137,7 @@ pub fn plan_after_refusal(
     sync.event(EventKind::Warning, reason, message);
     let mut plan = sync.into_plan();
     for step in &mut plan.steps {
-        step.on_error = OnError::Ignore;
+        step.on_error = FailurePolicy::Ignore;
     }
     plan
 }

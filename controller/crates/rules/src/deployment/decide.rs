@@ -7,7 +7,7 @@
 use jiff::Timestamp;
 use rollout_model::names;
 
-use super::plan::{DeploymentPlan, EventKind, ObservedDeployment, OnError, PlanError};
+use super::plan::{DeploymentPlan, EventKind, FailurePolicy, ObservedDeployment, PlanError};
 use super::sync::{DeploymentSync, SyncEnd, SyncStep};
 use crate::RuleSettings;
 
@@ -67,7 +67,7 @@ impl DeploymentSync<'_> {
         let generation = self.deployment.meta.generation;
         if self.deployment.status.observed_generation < generation {
             self.deployment.status.observed_generation = generation;
-            self.on_error = OnError::Ignore;
+            self.on_error = FailurePolicy::Ignore;
             self.write_status(self.deployment.status.clone())?;
         }
         Ok(())

@@ -28,6 +28,6 @@ mod tests;
 pub use create::{NameConflict, plan_after_conflict, plan_after_refusal, reapply_creation_status};
 pub use decide::plan;
 pub use plan::{
-    DeploymentAction, DeploymentChange, DeploymentPlan, Event, EventKind, NewReplicaSet, ObservedDeployment, OnError,
-    PlanError, PlanStep, Planner, ReplicaSetChange, StatusChange,
+    DeploymentAction, DeploymentChange, DeploymentPlan, Event, EventKind, FailurePolicy, NewReplicaSet,
+    ObservedDeployment, PlanError, PlanStep, Planner, ReplicaSetChange, StatusChange,
 };

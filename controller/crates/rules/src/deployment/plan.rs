@@ -63,12 +63,12 @@ pub struct PlanStep {
     /// The request or event.
     pub action: DeploymentAction,
     /// How its failure is handled.
-    pub on_error: OnError,
+    pub on_error: FailurePolicy,
 }
 
 /// How the failure of an action affects the rest of its plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnError {
+pub enum FailurePolicy {
     /// The sync fails and is retried later.
     Fail,
     /// The following steps up to the first with another `on_error` are skipped, and the plan goes

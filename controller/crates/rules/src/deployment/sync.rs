@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use rollout_model::{Deployment, DeploymentStatus, ReplicaSet, names};
 
 use super::plan::{
-    DeploymentAction, DeploymentPlan, Event, EventKind, ObservedDeployment, OnError, PlanError, PlanStep,
+    DeploymentAction, DeploymentPlan, Event, EventKind, FailurePolicy, ObservedDeployment, PlanError, PlanStep,
     ReplicaSetChange, StatusChange,
 };
 use crate::RuleSettings;
@@ -45,7 +45,7 @@ pub(super) struct DeploymentSync<'a> {
     is_deployment_written: bool,
     written_replica_sets: BTreeSet<String>,
     /// How a failure of the next action is handled.
-    pub(super) on_error: OnError,
+    pub(super) on_error: FailurePolicy,
 }
 
 impl<'a> DeploymentSync<'a> {
@@ -58,7 +58,7 @@ impl<'a> DeploymentSync<'a> {
             plan: DeploymentPlan::default(),
             is_deployment_written: false,
             written_replica_sets: BTreeSet::new(),
-            on_error: OnError::Fail,
+            on_error: FailurePolicy::Fail,
         }
     }
 
@@ -69,9 +69,9 @@ impl<'a> DeploymentSync<'a> {
     /// Runs `part` so that the failure of an action skips its remaining actions, and the sync goes
     /// on.
     pub(super) fn skip_group_on_error<T>(&mut self, part: impl FnOnce(&mut Self) -> SyncStep<T>) -> SyncStep<T> {
-        self.on_error = OnError::SkipGroup;
+        self.on_error = FailurePolicy::SkipGroup;
         let result = part(self);
-        self.on_error = OnError::Fail;
+        self.on_error = FailurePolicy::Fail;
         result
     }
 

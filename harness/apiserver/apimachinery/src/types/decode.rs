@@ -89,7 +89,6 @@ fn fields_of(type_index: usize) -> &'static FieldLookup {
     })
 }
 
-/// The field of a type by its name.
 fn declared(type_index: usize, name: &str) -> Option<(&'static str, &'static FieldDeclaration)> {
     let fields = &fields_of(type_index).by_length;
     let found = fields.binary_search_by(|(one, _)| one.len().cmp(&name.len()).then_with(|| (*one).cmp(name)));

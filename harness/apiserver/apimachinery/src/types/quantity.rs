@@ -248,13 +248,13 @@ pub fn rounded_to_thousandths(text: &str) -> Option<String> {
 
 /// Whether upstream holds two valid quantities differently in memory.
 pub(crate) fn differ_in_memory(first: &str, second: &str) -> bool {
-    first != second && InMemory::of(first) != InMemory::of(second)
+    first != second && InMemoryQuantity::of(first) != InMemoryQuantity::of(second)
 }
 
 /// A quantity as `ParseQuantity` leaves it: a short one as a scaled integer, with its text if that
 /// looks canonical; any other as a decimal.
 #[derive(Debug, PartialEq)]
-struct InMemory {
+struct InMemoryQuantity {
     text: Option<String>,
     is_short: bool,
     /// Significant digits.
@@ -263,7 +263,7 @@ struct InMemory {
     format: QuantityFormat,
 }
 
-impl InMemory {
+impl InMemoryQuantity {
     /// `None` if it is malformed or too large for this module.
     fn of(text: &str) -> Option<Self> {
         if text == "0" {

@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use crate::types::custom_schema::Schema;
 use crate::types::table::{FieldDeclaration, Merging, OpenApiHints, TYPES, TypeDeclaration, ValueType};
 
-/// The type of a resource with this schema.
 pub(crate) fn by_resource(schema: &Schema) -> &'static TypeDeclaration {
     let mut fields = fields(schema);
     resource_fields(&mut fields);

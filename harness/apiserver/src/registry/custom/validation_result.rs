@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use crate::types::field_error::FieldError;
 
-/// The result of a validation.
 #[derive(Default)]
 pub(crate) struct ValidationResult {
     pub(crate) errors: Vec<FieldError>,

@@ -9,12 +9,10 @@ use crate::schema::printers::age;
 /// The maximum number of ports or addresses in a cell.
 pub(crate) const MOST: usize = 3;
 
-/// The name of an object.
 pub(crate) fn name(object: &Value) -> Value {
     or(&object["metadata"]["name"], "").into()
 }
 
-/// The age of an object.
 pub(crate) fn age(object: &Value, now: Timestamp) -> Value {
     age::since(&object["metadata"]["creationTimestamp"], now).into()
 }

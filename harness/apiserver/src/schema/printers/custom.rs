@@ -52,7 +52,6 @@ pub(crate) fn headers(columns: &[CustomColumn]) -> Value {
     std::iter::once(header("Name", "string", "name", 0)).chain(own).collect()
 }
 
-/// The cells of an object.
 pub(crate) fn cells(columns: &[CustomColumn], object: &Value, now: Timestamp) -> Vec<Value> {
     let cell = |column: &CustomColumn| {
         let mut found = vec![object];

@@ -25,7 +25,6 @@ use crate::schema::printers::cells::number;
 use crate::schema::printers::columns::{AGE, CellType, Column, NAME, integer};
 use crate::types::kinds::ResourceKind;
 
-/// The options of a table.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TableOptions<'a> {
     /// `meta.k8s.io/v1` or an older version.

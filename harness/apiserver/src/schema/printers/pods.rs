@@ -16,7 +16,6 @@ struct Summary {
     last_restart: Option<Timestamp>,
 }
 
-/// The cells of a pod.
 pub(crate) fn cells(pod: &Value, now: Timestamp) -> Vec<Value> {
     let (spec, status) = (&pod["spec"], &pod["status"]);
     let summary = summary(pod);

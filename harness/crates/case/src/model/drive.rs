@@ -15,7 +15,7 @@ use super::pods::{PodNaming, PodOperation, PodSelection};
 pub struct Target {
     /// Singular, lower case: `deployment`, `replicaset`, `configmap`, `secret`, `pod`.
     pub kind: String,
-    /// The name.
+    /// As the case writes it: `web`, `rs2`, `rs2.1`.
     pub name: String,
 }
 
@@ -88,7 +88,7 @@ pub trait Drive: Send + Sync {
     fn move_pods<'a>(&'a self, operation: PodOperation, pods: &'a PodSelection) -> PerformFuture<'a>;
     /// Names pods and sets their traits.
     fn name_pods<'a>(&'a self, naming: &'a PodNaming) -> PerformFuture<'a>;
-    /// Waits.
+    /// Lets this much time pass on the clock of the cluster.
     fn wait<'a>(&'a self, time: Duration) -> PerformFuture<'a>;
     /// The time until this long after the labelled step began.
     ///

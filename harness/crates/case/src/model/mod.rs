@@ -22,7 +22,7 @@ use lockstep_workload::Workload;
 pub use pods::{
     BatchSize, CountSpec, NamedPodTraits, NodeBinding, PodNaming, PodOperation, PodPhase, PodSelection, Readiness,
 };
-pub use step::{AdvanceStep, DeclaredChange, During, Operation, Step};
+pub use step::{AdvanceStep, DeclaredChange, InjectedSteps, Operation, Step};
 pub(crate) use step::{LabelStyle, StepAction};
 
 use crate::rules::{Expectation, Rule};

@@ -110,7 +110,7 @@ pub enum CountSpec {
 /// pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PodNaming {
-    /// Which pods.
+    /// The pods that get names, the oldest first.
     pub of: PodSelection,
     /// The names, in the order in which pods get them.
     pub names: Vec<(String, NamedPodTraits)>,
@@ -119,7 +119,7 @@ pub struct PodNaming {
 /// The traits that a case gives a pod; an unset trait stays as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NamedPodTraits {
-    /// Its node.
+    /// The node that it is bound to.
     pub node: Option<NodeBinding>,
     /// Its phase; Running by default if it is ready or has restarts.
     pub phase: Option<PodPhase>,

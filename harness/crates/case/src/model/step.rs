@@ -26,7 +26,7 @@ pub struct Step {
     /// The server must refuse the operation, with a message that contains this text.
     pub refused: Option<String>,
     /// Steps that run in the middle of this one.
-    pub during: Option<During>,
+    pub during: Option<InjectedSteps>,
     /// A fault between the subject and the server while the subject reacts to this step.
     pub fault: Option<Fault>,
     /// Which of the named pods are alive once this step has settled.
@@ -56,7 +56,7 @@ impl Step {
 
 /// Steps that run in the middle of a step.
 #[derive(Debug, Clone, PartialEq)]
-pub struct During {
+pub struct InjectedSteps {
     /// The point at which they run.
     pub point: InjectionPoint,
     /// The steps.

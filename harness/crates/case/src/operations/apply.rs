@@ -55,7 +55,6 @@ pub(super) static SPEC: OperationSpec = OperationSpec {
 /// Applies a manifest.
 #[derive(Debug, PartialEq)]
 pub(crate) struct ApplyStep {
-    /// The manifest.
     pub(crate) manifest: Value,
     /// `--server-side`.
     pub(crate) server_side: bool,

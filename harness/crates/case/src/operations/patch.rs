@@ -55,7 +55,6 @@ pub(crate) struct PatchStep {
     pub(crate) target: Target,
     /// `strategic`, `merge` or `json`.
     pub(crate) kind: PatchKind,
-    /// The patch.
     pub(crate) patch: Value,
 }
 

@@ -46,7 +46,6 @@ const fn spec(
 /// Pauses or resumes a Deployment.
 #[derive(Debug, PartialEq)]
 pub(crate) struct PauseStep {
-    /// The Deployment.
     pub(crate) deployment: String,
     /// Whether it is paused, rather than resumed.
     pub(crate) paused: bool,

@@ -143,7 +143,6 @@ pub(super) fn add_revision_label(pods: &PodSelection, add: &mut dyn FnMut(&str))
 pub(crate) struct PodStep {
     /// What becomes of each pod.
     pub(crate) operation: PodOperation,
-    /// Which pods.
     pub(crate) pods: PodSelection,
 }
 

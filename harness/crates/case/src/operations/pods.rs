@@ -112,7 +112,6 @@ fn read(reader: &mut StepReader<'_>, OperationNode { value, .. }: &OperationNode
     Some(Operation::new(PodNaming { of, names }))
 }
 
-/// Reads the traits of one pod.
 fn read_traits(node: &YamlNode, reader: &mut StepReader<'_>) -> Option<NamedPodTraits> {
     if matches!(node.kind, YamlKind::Null) {
         return Some(NamedPodTraits::default());

@@ -47,7 +47,6 @@ pub(super) static SPEC: OperationSpec = OperationSpec {
 /// Changes the image or environment of a Deployment's containers.
 #[derive(Debug, PartialEq)]
 pub(crate) struct SetStep {
-    /// The Deployment.
     pub(crate) deployment: String,
     /// Only this container; by default the first one for an image, and all for variables.
     pub(crate) container: Option<String>,

@@ -54,7 +54,6 @@ pub(super) static SPEC: OperationSpec = OperationSpec {
 /// Rolls a Deployment back to an earlier template.
 #[derive(Debug, PartialEq)]
 pub(crate) struct UndoStep {
-    /// The Deployment.
     pub(crate) deployment: String,
     /// `--to-revision`; 0 is the previous revision.
     pub(crate) to_revision: i64,

@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use super::history::RuleHistory;
 use super::syntax::{Mistake, parse, with_enough_stack};
-use super::variables::{self, NotEvaluable};
-use super::{BrokenRule, Rule, RuleExpression, When};
+use super::variables::{self, EvaluationObstacle};
+use super::{BrokenRule, Rule, RuleExpression, RuleTiming};
 
 /// Operators between operands, longer ones first.
 const SIGNS: [&str; 16] = ["&&", "||", "==", "!=", "<=", ">=", " in ", "<", ">", "+", "-", "*", "/", "%", "?", ":"];
@@ -112,9 +112,9 @@ impl<'r> RuleState<'r> {
         self.stale |= grew && self.uses_history();
         let when = self.rule.when;
         let due = match when {
-            When::Always | When::Never => self.broken.is_none(),
-            When::Eventually => !self.satisfied && frame.step != StepId::GIVEN,
-            When::Finally => frame.is_end,
+            RuleTiming::Always | RuleTiming::Never => self.broken.is_none(),
+            RuleTiming::Eventually => !self.satisfied && frame.step != StepId::GIVEN,
+            RuleTiming::Finally => frame.is_end,
         };
         if !due || !self.stale {
             return;
@@ -123,14 +123,14 @@ impl<'r> RuleState<'r> {
         let variables: BTreeSet<&str> = expression.variables.iter().map(String::as_str).collect();
         let context = match variables::context(variables.into_iter(), frame, past) {
             Ok(context) => context,
-            Err(NotEvaluable::NoDeployment) if when != When::Finally => return,
-            Err(NotEvaluable::NoDeployment) => {
+            Err(EvaluationObstacle::NoDeployment) if when != RuleTiming::Finally => return,
+            Err(EvaluationObstacle::NoDeployment) => {
                 return self.record_break(frame, "the case has no Deployment".to_owned(), None);
             }
-            Err(NotEvaluable::Error(why)) => return self.fail_evaluation(frame, why, None),
+            Err(EvaluationObstacle::Error(why)) => return self.fail_evaluation(frame, why, None),
         };
         self.evaluated = true;
-        let wanted = when != When::Never;
+        let wanted = when != RuleTiming::Never;
         match with_enough_stack(|| Cel::resolve(&expression.root, &context)) {
             Ok(Cel::Bool(holds)) if holds == wanted => {
                 self.satisfied = true;
@@ -163,19 +163,19 @@ impl<'r> RuleState<'r> {
         };
         match (&self.expression, self.rule.when) {
             (Err(why), _) => bare("anywhere", format!("it is not a rule: {why}")),
-            (Ok(_), When::Always | When::Never) if self.broken.is_some() => self.broken.clone(),
+            (Ok(_), RuleTiming::Always | RuleTiming::Never) if self.broken.is_some() => self.broken.clone(),
             (Ok(_), _) if !complete => None,
             (Ok(_), _) if !self.evaluated && self.broken.is_none() => {
                 bare("anywhere", "there was no Deployment to ask it of".to_owned())
             }
-            (Ok(_), When::Eventually) if !self.satisfied => self.broken.clone().map(|(step, broken)| {
+            (Ok(_), RuleTiming::Eventually) if !self.satisfied => self.broken.clone().map(|(step, broken)| {
                 if broken.is_unevaluable {
                     return (step, broken);
                 }
                 let frame = "at any frame".to_owned();
                 (last, BrokenRule { frame, why: "it never came true; at the last frame".to_owned(), ..broken })
             }),
-            (Ok(_), When::Finally) => self.broken.clone(),
+            (Ok(_), RuleTiming::Finally) => self.broken.clone(),
             (Ok(_), _) => None,
         }
     }

@@ -47,7 +47,7 @@ pub(crate) use expression::RuleExpression;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     /// When it must hold.
-    pub when: When,
+    pub when: RuleTiming,
     /// The expression.
     pub text: String,
     /// The line of the case file, from 1.
@@ -58,7 +58,7 @@ pub struct Rule {
 
 /// When a rule must hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum When {
+pub enum RuleTiming {
     /// At every frame.
     Always,
     /// At no frame.
@@ -93,7 +93,7 @@ impl Expectation {
 /// A rule that does not hold: at which frame, and with which values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BrokenRule {
-    /// Which rule.
+    /// The rule, as the case has it.
     pub rule: Rule,
     /// The frame in words: `after ReplicaSet rs2 was written (rs2 3 -> 5), version 4 of this step`.
     pub frame: String,
@@ -106,7 +106,7 @@ pub struct BrokenRule {
     pub values: Vec<(String, String)>,
 }
 
-impl When {
+impl RuleTiming {
     /// All of them, in the order of the case format.
     pub(crate) const ALL: [Self; 4] = [Self::Always, Self::Never, Self::Eventually, Self::Finally];
 
@@ -127,7 +127,8 @@ impl Rule {
     #[must_use]
     pub fn depends_on_step(&self) -> bool {
         let is_part = |c: char| c.is_alphanumeric() || c == '_';
-        self.when != When::Finally && self.text.split(|c| !is_part(c)).any(|word| word == "step" || word == "began")
+        self.when != RuleTiming::Finally
+            && self.text.split(|c| !is_part(c)).any(|word| word == "step" || word == "began")
     }
 }
 

@@ -8,7 +8,7 @@ use lockstep_timeline::{NormalizedNames, StepId, replay};
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::{BrokenRule, Rule, RuleEvaluator, RuleExpression, When};
+use super::{BrokenRule, Rule, RuleEvaluator, RuleExpression, RuleTiming};
 
 fn web(replicas: i32) -> Value {
     with_patch(&with_patch(&deployment("web", replicas, "app:1"), &revision(1)), &json!({"status": complete(2)}))
@@ -25,7 +25,7 @@ fn builder() -> RecordingBuilder {
         .settled()
 }
 
-fn rule(when: When, text: &str) -> Rule {
+fn rule(when: RuleTiming, text: &str) -> Rule {
     let labels = [("given".to_owned(), 0), ("scaled".to_owned(), 1), ("late".to_owned(), 2)];
     Rule { when, text: text.to_owned(), line: 9, labels: Arc::new(labels.into()) }
 }
@@ -41,46 +41,60 @@ fn first(rules: &[Rule], recording: &Recording) -> Option<BrokenRule> {
 }
 
 #[rstest]
-#[case::always(When::Always, "replicaSets.map(r, r.spec.replicas).sum() <= 4", true)]
-#[case::always_broken(When::Always, "replicaSets.map(r, r.spec.replicas).sum() <= 3", false)]
-#[case::never(When::Never, "replicaSets.exists(r, r.spec.replicas > 4)", true)]
-#[case::never_broken(When::Never, "replicaSets.exists(r, r.spec.replicas == 4)", false)]
-#[case::eventually(When::Eventually, "replicaSets[0].spec.replicas == 4", true)]
+#[case::always(RuleTiming::Always, "replicaSets.map(r, r.spec.replicas).sum() <= 4", true)]
+#[case::always_broken(RuleTiming::Always, "replicaSets.map(r, r.spec.replicas).sum() <= 3", false)]
+#[case::never(RuleTiming::Never, "replicaSets.exists(r, r.spec.replicas > 4)", true)]
+#[case::never_broken(RuleTiming::Never, "replicaSets.exists(r, r.spec.replicas == 4)", false)]
+#[case::eventually(RuleTiming::Eventually, "replicaSets[0].spec.replicas == 4", true)]
 #[case::eventually_not_in_given(
-    When::Eventually,
+    RuleTiming::Eventually,
     "replicaSets[0].spec.replicas == 2 && deployment.spec.replicas == 2",
     false
 )]
-#[case::finally(When::Finally, "replicaSets[0].status.readyReplicas == 3", true)]
-#[case::finally_broken(When::Finally, "replicaSets[0].spec.replicas == 4", false)]
-#[case::zeros_are_there(When::Always, "deployment.status.unavailableReplicas == 0 && !deployment.spec.paused", true)]
+#[case::finally(RuleTiming::Finally, "replicaSets[0].status.readyReplicas == 3", true)]
+#[case::finally_broken(RuleTiming::Finally, "replicaSets[0].spec.replicas == 4", false)]
+#[case::zeros_are_there(
+    RuleTiming::Always,
+    "deployment.status.unavailableReplicas == 0 && !deployment.spec.paused",
+    true
+)]
 #[case::no_minimum_ready_time(
-    When::Always,
+    RuleTiming::Always,
     "deployment.spec.minReadySeconds == 0 && replicaSets.all(set, set.spec.minReadySeconds == 0)",
     true
 )]
-#[case::shared_names(When::Finally, "replicaSets[0].name == 'rs1' && deployment.name == 'web'", true)]
-#[case::count(When::Finally, "count('rs1 created 2') == 1 && count('rs1') == 3 && count('rs1 2 -> 4') == 1", true)]
-#[case::count_of_none(When::Finally, "count('deleted') == 0", true)]
-#[case::settled_states_only(When::Always, "!settled || replicaSets[0].spec.replicas == deployment.spec.replicas", true)]
-#[case::by_step(When::Always, "step == 1 || deployment.spec.replicas == 2", true)]
-#[case::by_label(When::Always, "began('scaled') || deployment.spec.replicas == 2", true)]
-#[case::by_label_too_late(When::Always, "began('late') || deployment.spec.replicas == 2", false)]
-#[case::by_label_of_given(When::Never, "!began('given')", true)]
-#[case::not_restarted(When::Always, "restarts('deployment/web') == 0", true)]
-#[case::no_such_field(When::Always, "deployment.spec.size == 3", false)]
-#[case::no_such_workload(When::Never, "restarts('deployment/api') > 0", false)]
-#[case::no_boolean(When::Always, "deployment.spec.replicas", false)]
-#[case::no_deployment(When::Always, "statefulSets[0].spec.replicas == 3", false)]
-fn evaluates_rule_on_recording(#[case] when: When, #[case] text: &str, #[case] holds: bool) {
+#[case::shared_names(RuleTiming::Finally, "replicaSets[0].name == 'rs1' && deployment.name == 'web'", true)]
+#[case::count(
+    RuleTiming::Finally,
+    "count('rs1 created 2') == 1 && count('rs1') == 3 && count('rs1 2 -> 4') == 1",
+    true
+)]
+#[case::count_of_none(RuleTiming::Finally, "count('deleted') == 0", true)]
+#[case::settled_states_only(
+    RuleTiming::Always,
+    "!settled || replicaSets[0].spec.replicas == deployment.spec.replicas",
+    true
+)]
+#[case::by_step(RuleTiming::Always, "step == 1 || deployment.spec.replicas == 2", true)]
+#[case::by_label(RuleTiming::Always, "began('scaled') || deployment.spec.replicas == 2", true)]
+#[case::by_label_too_late(RuleTiming::Always, "began('late') || deployment.spec.replicas == 2", false)]
+#[case::by_label_of_given(RuleTiming::Never, "!began('given')", true)]
+#[case::not_restarted(RuleTiming::Always, "restarts('deployment/web') == 0", true)]
+#[case::no_such_field(RuleTiming::Always, "deployment.spec.size == 3", false)]
+#[case::no_such_workload(RuleTiming::Never, "restarts('deployment/api') > 0", false)]
+#[case::no_boolean(RuleTiming::Always, "deployment.spec.replicas", false)]
+#[case::no_deployment(RuleTiming::Always, "statefulSets[0].spec.replicas == 3", false)]
+fn evaluates_rule_on_recording(#[case] when: RuleTiming, #[case] text: &str, #[case] holds: bool) {
     let found = first(&[rule(when, text)], &builder().end());
     assert_eq!(found.is_none(), holds, "{found:?}");
 }
 
 #[test]
 fn broken_rule_shows_frame_and_values() {
-    let rule =
-        rule(When::Always, "step == 0 || (replicaSets.map(r, r.spec.replicas).sum() <= deployment.spec.replicas)");
+    let rule = rule(
+        RuleTiming::Always,
+        "step == 0 || (replicaSets.map(r, r.spec.replicas).sum() <= deployment.spec.replicas)",
+    );
     let found = first(&[rule], &builder().end()).unwrap();
     insta::assert_snapshot!(found, @"rule `always: step == 0 || (replicaSets.map(r, r.spec.replicas).sum() <= deployment.spec.replicas)` (line 9) does not hold after ReplicaSet rs1 was written (rs1 2 -> 4), version 2 of this step: it is false; step = 1, replicaSets.map(r, r.spec.replicas).sum() = 4, deployment.spec.replicas = 3");
 }
@@ -88,7 +102,7 @@ fn broken_rule_shows_frame_and_values() {
 #[test]
 fn template_change_by_subject_is_a_restart() {
     let restarted = with_patch(&web(3), &json!({"spec": {"template": {"metadata": {"annotations": {"at": "1"}}}}}));
-    let finally = |times: u32| [rule(When::Finally, &format!("restarts('deployment/web') == {times}"))];
+    let finally = |times: u32| [rule(RuleTiming::Finally, &format!("restarts('deployment/web') == {times}"))];
     assert_eq!(first(&finally(1), &builder().user_step(2, "x").subject_write(&restarted).settled().end()), None);
     assert_eq!(first(&finally(0), &builder().user_step(2, "x").driver_write(&restarted).settled().end()), None);
 }
@@ -113,7 +127,7 @@ fn recreated_job_and_job_of_cron_job_are_restarts() {
         ("restarts('job/other') == 0", true),
         ("restarts('job/load') == 0", false),
     ] {
-        assert_eq!(first(&[rule(When::Finally, text)], &again).is_none(), holds, "{text}");
+        assert_eq!(first(&[rule(RuleTiming::Finally, text)], &again).is_none(), holds, "{text}");
     }
 }
 
@@ -130,10 +144,10 @@ fn rollout_is_restarted_by_template_or_time() {
         ("rollouts.size() == 1 && rollouts[0].spec.restartAt == '2026-11-25T10:00:00Z'", true),
         ("restarts('rollout/web') == 3", false),
     ] {
-        assert_eq!(first(&[rule(When::Finally, text)], &recording).is_none(), holds, "{text}");
+        assert_eq!(first(&[rule(RuleTiming::Finally, text)], &recording).is_none(), holds, "{text}");
     }
     let untouched = builder().driver_write(&time).settled().end();
-    assert_eq!(first(&[rule(When::Finally, "restarts('rollout/web') == 0")], &untouched), None);
+    assert_eq!(first(&[rule(RuleTiming::Finally, "restarts('rollout/web') == 0")], &untouched), None);
 }
 
 #[test]
@@ -144,10 +158,10 @@ fn webhook_messages_are_visible_from_next_state_on() {
     let builder = post(builder().user_step(2, "x"), "one", 200);
     let recording = post(post(builder, "two", 200), "refused", 500).settled().end();
     for (when, text, holds) in [
-        (When::Finally, "posts == ['one', 'two']", true),
-        (When::Finally, "posts.size() == 3", false),
-        (When::Always, "step == 2 || posts.size() == 0", true),
-        (When::Eventually, "posts.exists(p, p.contains('tw'))", true),
+        (RuleTiming::Finally, "posts == ['one', 'two']", true),
+        (RuleTiming::Finally, "posts.size() == 3", false),
+        (RuleTiming::Always, "step == 2 || posts.size() == 0", true),
+        (RuleTiming::Eventually, "posts.exists(p, p.contains('tw'))", true),
     ] {
         assert_eq!(first(&[rule(when, text)], &recording).is_none(), holds, "{text}");
     }
@@ -160,7 +174,7 @@ fn unchanged_workload_has_no_restarts() {
     let set = with_patch(&deployment("web", 1, "app:1"), &json!({"kind": "DaemonSet"}));
     let alone =
         RecordingBuilder::new().given("daemonset").driver_write(&set).settled().user_step(1, "x").settled().end();
-    let finally = |times: u32| [rule(When::Finally, &format!("restarts('daemonset/web') == {times}"))];
+    let finally = |times: u32| [rule(RuleTiming::Finally, &format!("restarts('daemonset/web') == {times}"))];
     assert_eq!(first(&finally(0), &alone), None);
     let broken = first(&finally(1), &alone).unwrap();
     assert!(!broken.is_unevaluable && broken.why.contains("it is false"), "{broken:?}");
@@ -168,7 +182,7 @@ fn unchanged_workload_has_no_restarts() {
 
 #[test]
 fn rule_about_deployment_needs_one() {
-    let always = rule(When::Always, "deployment.spec.replicas >= 0");
+    let always = rule(RuleTiming::Always, "deployment.spec.replicas >= 0");
     let lone = with_patch(&owned_set(&web(1), "1", "app:1", 1), &json!({"metadata": {"ownerReferences": null}}));
     let none =
         RecordingBuilder::new().given("replicaset").driver_write(&lone).settled().user_step(1, "x").settled().end();
@@ -176,7 +190,7 @@ fn rule_about_deployment_needs_one() {
     let gone = builder().user_step(2, "delete").delete(&web(3), lockstep_recording::WriterRole::Driver).settled().end();
     assert_eq!(first(&[always], &gone), None);
     assert_eq!(
-        first(&[rule(When::Finally, "deployment.spec.replicas == 3")], &gone).unwrap().why,
+        first(&[rule(RuleTiming::Finally, "deployment.spec.replicas == 3")], &gone).unwrap().why,
         "the case has no Deployment"
     );
 }
@@ -185,15 +199,17 @@ fn rule_about_deployment_needs_one() {
 fn several_deployments_need_the_list() {
     let api = deployment("api", 1, "app:1");
     let both = builder().user_step(2, "api").driver_write(&api).settled().end();
-    let one = first(&[rule(When::Always, "deployment.spec.replicas > 0")], &both).unwrap();
+    let one = first(&[rule(RuleTiming::Always, "deployment.spec.replicas > 0")], &both).unwrap();
     assert_eq!(one.why, "there are 2 Deployments; use `deployments`");
-    assert_eq!(first(&[rule(When::Always, "deployments.all(d, d.spec.replicas > 0)")], &both), None);
+    assert_eq!(first(&[rule(RuleTiming::Always, "deployments.all(d, d.spec.replicas > 0)")], &both), None);
 }
 
 #[test]
 fn incomplete_recording_does_not_break_eventually_and_finally() {
-    let rules =
-        [rule(When::Eventually, "deployment.spec.replicas == 9"), rule(When::Finally, "deployment.spec.replicas == 9")];
+    let rules = [
+        rule(RuleTiming::Eventually, "deployment.spec.replicas == 9"),
+        rule(RuleTiming::Finally, "deployment.spec.replicas == 9"),
+    ];
     assert_eq!(broken(&rules, &builder().end(), true).len(), 2);
     assert_eq!(broken(&rules, &builder().unsettled(Blame::Environment, "x").aborted(), false), []);
 }
@@ -202,9 +218,9 @@ fn incomplete_recording_does_not_break_eventually_and_finally() {
 fn secrets_have_only_names() {
     let secret = json!({"kind": "Secret", "metadata": {"name": "key", "annotations": {"last": "hunter2"}}, "data": {"password": "hunter2"}});
     let recording = builder().user_step(2, "x").driver_write(&secret).settled().end();
-    assert_eq!(first(&[rule(When::Finally, "secrets[0].name == 'key'")], &recording), None);
+    assert_eq!(first(&[rule(RuleTiming::Finally, "secrets[0].name == 'key'")], &recording), None);
     for text in ["secrets[0].data.password == ''", "has(secrets[0].metadata.annotations)", "has(secrets[0].data)"] {
-        let found = first(&[rule(When::Finally, text)], &recording).unwrap();
+        let found = first(&[rule(RuleTiming::Finally, text)], &recording).unwrap();
         assert!(!found.to_string().contains("hunter2"), "{found}");
     }
 }
@@ -253,7 +269,7 @@ fn refuses_many_operators_in_a_row() {
 #[case::many_signs(format!("{}deployment.spec.paused", "!".repeat(38)))]
 #[case::a_long_disjunction(format!("deployment.spec.paused{}", " || true".repeat(120)))]
 fn accepts_expressions_within_the_limits(#[case] text: String) {
-    let found = first(&[rule(When::Never, &text)], &builder().end());
+    let found = first(&[rule(RuleTiming::Never, &text)], &builder().end());
     assert!(found.is_none_or(|broken| !broken.why.starts_with("it is not a rule")));
 }
 
@@ -317,12 +333,12 @@ fn accepts_matching_types(#[case] text: &str) {
 }
 
 #[rstest]
-#[case::key(When::Always, "deployment.metadata.labels['tier'] == 'front'", "No such key")]
-#[case::index(When::Finally, "replicaSets[7].spec.replicas == 3", "")]
-#[case::function(When::Never, "restarts('deployment/api') > 0", "")]
-#[case::not_a_boolean(When::Always, "deployment.spec.template.spec.containers", "it is neither true nor false")]
-#[case::never_came(When::Eventually, "replicaSets[7].spec.replicas == 3", "")]
-fn rule_that_cannot_be_evaluated_is_the_cases_fault(#[case] when: When, #[case] text: &str, #[case] why: &str) {
+#[case::key(RuleTiming::Always, "deployment.metadata.labels['tier'] == 'front'", "No such key")]
+#[case::index(RuleTiming::Finally, "replicaSets[7].spec.replicas == 3", "")]
+#[case::function(RuleTiming::Never, "restarts('deployment/api') > 0", "")]
+#[case::not_a_boolean(RuleTiming::Always, "deployment.spec.template.spec.containers", "it is neither true nor false")]
+#[case::never_came(RuleTiming::Eventually, "replicaSets[7].spec.replicas == 3", "")]
+fn rule_that_cannot_be_evaluated_is_the_cases_fault(#[case] when: RuleTiming, #[case] text: &str, #[case] why: &str) {
     let found = first(&[rule(when, text)], &builder().end()).unwrap();
     assert!(found.is_unevaluable && found.why.contains(why), "{found:?}");
     assert!(found.to_string().contains("cannot be evaluated"), "{found}");
@@ -332,6 +348,6 @@ fn rule_that_cannot_be_evaluated_is_the_cases_fault(#[case] when: When, #[case] 
 
 #[test]
 fn eventually_may_fail_before_it_comes_true() {
-    let rule = rule(When::Eventually, "replicaSets[0].spec.replicas == 4 && step == 1");
+    let rule = rule(RuleTiming::Eventually, "replicaSets[0].spec.replicas == 4 && step == 1");
     assert_eq!(first(&[rule], &builder().end()), None);
 }

@@ -45,7 +45,6 @@ impl CelType {
         }
     }
 
-    /// The type of a variable.
     fn of_variable(name: &str) -> Self {
         let list = |shape| Self::List(Box::new(Self::Object(shape)));
         match name {

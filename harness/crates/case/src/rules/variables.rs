@@ -58,7 +58,7 @@ pub(super) fn may_have_changed(variable: &str, frame: &Frame<'_, '_>) -> bool {
 
 /// Why a rule cannot be evaluated at a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum NotEvaluable {
+pub(super) enum EvaluationObstacle {
     /// There is no Deployment now; the rule is evaluated once there is one.
     NoDeployment,
     /// It cannot be evaluated at all.
@@ -70,16 +70,16 @@ pub(super) fn context<'c>(
     variables: impl Iterator<Item = &'c str>,
     frame: &Frame<'_, '_>,
     history: &Arc<RuleHistory>,
-) -> Result<Context<'static, 'static>, NotEvaluable> {
+) -> Result<Context<'static, 'static>, EvaluationObstacle> {
     let mut context = Context::default();
     for variable in variables {
         context.add_variable_from_value(variable, variable_value(variable, frame, history)?);
     }
-    add_functions(&mut context, history).map_err(|error| NotEvaluable::Error(error.to_string()))?;
+    add_functions(&mut context, history).map_err(|error| EvaluationObstacle::Error(error.to_string()))?;
     Ok(context)
 }
 
-fn variable_value(variable: &str, frame: &Frame<'_, '_>, history: &RuleHistory) -> Result<Cel, NotEvaluable> {
+fn variable_value(variable: &str, frame: &Frame<'_, '_>, history: &RuleHistory) -> Result<Cel, EvaluationObstacle> {
     match (variable, kind_of(variable)) {
         (POSTS, _) => Ok(Cel::List(Arc::new(history.posts().map(|text| Cel::from(text.to_owned())).collect()))),
         ("step", _) => Ok(Cel::Int(i64::from(frame.step.index))),
@@ -88,10 +88,10 @@ fn variable_value(variable: &str, frame: &Frame<'_, '_>, history: &RuleHistory) 
             let mut all: Vec<Cel> =
                 frame.objects_of_kind(kind).iter().map(|(name, object)| rule_view(kind, name, object)).collect();
             match (variable, all.len()) {
-                (DEPLOYMENT, 0) => Err(NotEvaluable::NoDeployment),
+                (DEPLOYMENT, 0) => Err(EvaluationObstacle::NoDeployment),
                 (DEPLOYMENT, 1) => Ok(all.remove(0)),
                 (DEPLOYMENT, several) => {
-                    Err(NotEvaluable::Error(format!("there are {several} Deployments; use `deployments`")))
+                    Err(EvaluationObstacle::Error(format!("there are {several} Deployments; use `deployments`")))
                 }
                 _ => Ok(Cel::List(Arc::new(all))),
             }

@@ -57,7 +57,6 @@ impl ContainerNames {
         format!("{}-{program}", self.network)
     }
 
-    /// The names of all containers.
     pub(super) fn containers(&self) -> Vec<String> {
         FILES.iter().map(|(program, _)| self.container(program)).collect()
     }
@@ -121,7 +120,6 @@ impl ControlPlaneImages {
         }
     }
 
-    /// The image of this program.
     pub(super) fn image_for(&self, program: &str) -> &str {
         match program {
             "etcd" => &self.etcd,

@@ -176,7 +176,6 @@ pub(super) fn resolve(config: &Kubeconfig, name: Option<&str>) -> Result<ServerE
     server_endpoint(cluster).map_err(|why| ContextError::Context { context: name.to_owned(), why })
 }
 
-/// Finds a context and its cluster.
 pub(super) fn find_context<'a>(config: &'a Kubeconfig, name: &str) -> Result<(&'a Context, &'a Cluster), ContextError> {
     let named = config.contexts.iter().find(|context| context.name == name);
     let unknown = || ContextError::UnknownContext { name: name.to_owned(), available: list_contexts(config) };

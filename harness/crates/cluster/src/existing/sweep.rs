@@ -65,7 +65,6 @@ impl fmt::Display for SweepReport {
     }
 }
 
-/// Names by kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct NamesByKind(Vec<(&'static str, Vec<String>)>);
 

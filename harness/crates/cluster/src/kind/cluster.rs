@@ -195,7 +195,6 @@ async fn wait_until_node_ready(client: &kube::Client) -> Result<String, ClusterE
     }
 }
 
-/// Reads the cluster's fingerprint.
 async fn read_fingerprint(client: &kube::Client) -> Result<Option<String>, ClusterError> {
     let marks: Api<ConfigMap> = Api::namespaced(client.clone(), "kube-system");
     let mark =

@@ -25,7 +25,7 @@ use kube_apiserver_sim::notify::Notifier;
 use lockstep_support::clock::{self, Instant};
 use tokio::sync::mpsc;
 
-use super::command::{ArmedCommand, CommandProgress, Intercepted, RequestCommand, WatchAction, WatchCommand};
+use super::command::{ArmedCommand, CommandProgress, MatchedRequest, RequestCommand, WatchAction, WatchCommand};
 use super::{RequestInfo, Verb};
 
 /// The commands of an interceptor; clones share them.
@@ -60,7 +60,7 @@ struct State {
     /// namespace of the event, and when.
     ended: BTreeMap<String, (String, Instant)>,
     /// What has reached the subject, counted while something waits to be overtaken.
-    reached: Reached,
+    reached: Deliveries,
     /// By namespace and stream: how many have overtaken the delayed event or answer.
     overtaken: BTreeMap<String, BTreeMap<String, u32>>,
 }
@@ -68,7 +68,7 @@ struct State {
 #[derive(Debug)]
 struct RequestSlot {
     progress: CommandProgress,
-    sender: mpsc::UnboundedSender<Intercepted>,
+    sender: mpsc::UnboundedSender<MatchedRequest>,
 }
 
 #[derive(Debug)]
@@ -80,15 +80,15 @@ struct WatchSlot {
     /// The version at which the next list is answered.
     list_version: Option<u64>,
     /// Set while its event waits to be overtaken.
-    waiting: Option<Waiting>,
+    waiting: Option<DelayedMessage>,
 }
 
 /// An armed command. Dropping it disarms the command and releases what it holds.
 #[derive(Debug)]
-pub struct Armed {
+pub struct CommandGuard {
     control: Control,
     id: u64,
-    receiver: mpsc::UnboundedReceiver<Intercepted>,
+    receiver: mpsc::UnboundedReceiver<MatchedRequest>,
 }
 
 /// An armed watch command. Dropping it disarms the command; withheld events are delivered in order.
@@ -134,7 +134,7 @@ impl Control {
     }
 
     /// Arms a command for requests.
-    pub fn arm(&self, command: RequestCommand) -> Armed {
+    pub fn arm(&self, command: RequestCommand) -> CommandGuard {
         let (sender, receiver) = mpsc::unbounded_channel();
         let mut state = self.state();
         state.next += 1;
@@ -144,7 +144,7 @@ impl Control {
         self.0.watching.fetch_add(usize::from(progress.is_overtaken()), Ordering::SeqCst);
         state.requests.insert(id, RequestSlot { progress, sender });
         self.0.armed.fetch_add(1, Ordering::SeqCst);
-        Armed { control: self.clone(), id, receiver }
+        CommandGuard { control: self.clone(), id, receiver }
     }
 
     /// Arms a command for a kind's watch; `None` if the subject's watch has an encoding that the
@@ -324,9 +324,9 @@ fn decrement(counts: &mut BTreeMap<String, u64>, namespace: &str) {
     }
 }
 
-impl Armed {
+impl CommandGuard {
     /// Waits for the next request that the command applies to.
-    pub async fn next(&mut self) -> Intercepted {
+    pub async fn next(&mut self) -> MatchedRequest {
         match self.receiver.recv().await {
             Some(intercepted) => intercepted,
             // Cannot happen: the slot with the sender lives as long as this.
@@ -335,7 +335,7 @@ impl Armed {
     }
 }
 
-impl Drop for Armed {
+impl Drop for CommandGuard {
     fn drop(&mut self) {
         self.control.disarm(self.id);
     }
@@ -367,18 +367,18 @@ const QUIET: Duration = Duration::from_millis(250);
 
 /// What has reached the subject, by namespace: the number, and the time of the last.
 #[derive(Debug, Default)]
-struct Reached(BTreeMap<String, (u64, Instant)>);
+struct Deliveries(BTreeMap<String, (u64, Instant)>);
 
 /// A delayed event or answer.
 #[derive(Debug, Clone, Copy)]
-struct Waiting {
+struct DelayedMessage {
     /// How many others had arrived when the wait began, and when.
     since: (u64, Instant),
     /// How many others must precede it.
     required: u32,
 }
 
-impl Reached {
+impl Deliveries {
     /// Counts something that has reached the subject.
     fn one_more(&mut self, namespace: &str, now: Instant) {
         match self.0.get_mut(namespace) {
@@ -388,13 +388,13 @@ impl Reached {
     }
 
     /// Starts waiting for this many others.
-    fn wait(&self, namespace: &str, required: u32, now: Instant) -> Waiting {
+    fn wait(&self, namespace: &str, required: u32, now: Instant) -> DelayedMessage {
         let count = self.0.get(namespace).map_or(0, |(count, _)| *count);
-        Waiting { since: (count, now), required }
+        DelayedMessage { since: (count, now), required }
     }
 
     /// When it may be delivered, and how many have overtaken it so far.
-    fn due(&self, namespace: &str, waiting: &Waiting) -> (Instant, u32) {
+    fn due(&self, namespace: &str, waiting: &DelayedMessage) -> (Instant, u32) {
         let (began, since) = waiting.since;
         let (count, last) = self.0.get(namespace).copied().unwrap_or(waiting.since);
         let others = u32::try_from(count.saturating_sub(began)).unwrap_or(u32::MAX);
@@ -411,7 +411,7 @@ mod tests {
     #[test]
     fn wait_ends_after_enough_others_or_silence() {
         let now = clock::instant();
-        let mut reached = Reached::default();
+        let mut reached = Deliveries::default();
         reached.one_more("ns", now);
         let waiting = reached.wait("ns", 2, now);
         assert_eq!(reached.due("ns", &waiting), (now + QUIET, 0));

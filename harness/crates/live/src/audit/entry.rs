@@ -235,7 +235,6 @@ const DEEPEST: usize = 8;
 /// The content of a value of a log.
 #[derive(Debug, Default)]
 pub(super) struct LogContent {
-    /// The entries.
     pub(super) entries: Vec<Value>,
     /// Strings that are not JSON: other text, or parts of entries that were too long for a record.
     pub(super) texts: Vec<String>,

@@ -29,9 +29,7 @@ use super::entry::AuditEntry;
 /// One version, and the entry that it comes from.
 #[derive(Debug)]
 pub(super) struct LoggedVersion<'a> {
-    /// The entry.
     pub(super) entry: &'a AuditEntry,
-    /// The kind.
     pub(super) kind: &'static str,
     /// What happened to the object.
     pub(super) change: ChangeType,
@@ -106,7 +104,6 @@ impl Objects {
         }
     }
 
-    /// Apply a version.
     pub(super) fn apply(&mut self, logged: &LoggedVersion<'_>) {
         let key = (logged.kind, logged.entry.name().to_owned());
         match logged.change {
@@ -120,7 +117,6 @@ impl Objects {
         self.0.insert((kind, name(&object).to_owned()), object);
     }
 
-    /// One object.
     pub(super) fn get(&self, kind: &'static str, name: &str) -> Option<&Value> {
         self.0.get(&(kind, name.to_owned()))
     }
@@ -203,7 +199,6 @@ pub(super) fn expand(entry: AuditEntry) -> Vec<AuditEntry> {
     if items.is_empty() { vec![entry] } else { items.iter().map(|item| object_deletion(&entry, item)).collect() }
 }
 
-/// The deletion of one object.
 fn object_deletion(entry: &AuditEntry, item: &Value) -> AuditEntry {
     // The answer has the objects as the server read them; the deletion came after that.
     let version = entry.response_object.as_ref().and_then(|list| list.at("/metadata/resourceVersion"));

@@ -14,38 +14,25 @@ use lockstep_support::pointer::JsonPointer;
 use serde_json::Value;
 use tokio::sync::mpsc::Sender;
 
-/// An update of a watch.
 #[derive(Debug)]
 pub(crate) enum WatchUpdate {
     /// All existing objects, at first and after a gap.
     Listed {
-        /// The kind.
         kind: &'static str,
-        /// The objects.
         objects: Vec<Value>,
         /// Why the objects had to be listed again, if so.
         gap: Option<String>,
     },
-    /// One version.
     Version {
-        /// The kind.
         kind: &'static str,
         /// What happened to the object.
         change: ChangeType,
-        /// The object.
         object: Value,
     },
     /// Nothing has changed, and the watch is alive.
-    Alive {
-        /// The kind.
-        kind: &'static str,
-    },
+    Alive { kind: &'static str },
     /// The server does not answer, or refuses; the request is repeated.
-    Lost {
-        /// The kind.
-        kind: &'static str,
-        why: String,
-    },
+    Lost { kind: &'static str, why: String },
 }
 
 /// The kinds, their groups, and their plurals.
@@ -66,7 +53,6 @@ const PAGE: u32 = 500;
 /// The pause before a watch is opened again.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// One watch.
 pub(crate) struct LiveWatch {
     kind: &'static str,
     api: Api<DynamicObject>,
@@ -75,11 +61,11 @@ pub(crate) struct LiveWatch {
     /// The seconds after which the server ends it.
     length: u32,
     /// Removes the unused parts of each object as it arrives.
-    slim: Slim,
+    slim: ObjectTrimmer,
 }
 
 /// Removes the unused parts of an object of this kind.
-type Slim = fn(&str, &mut Value);
+type ObjectTrimmer = fn(&str, &mut Value);
 
 impl LiveWatch {
     /// All watches that are needed for the Deployment with this selector.
@@ -98,7 +84,7 @@ impl LiveWatch {
 
     /// Watches of all Deployments, ReplicaSets and pods, in a namespace or in all; each is opened
     /// again after this many seconds.
-    pub(crate) fn everywhere(client: &Client, namespace: Option<&str>, length: u32, slim: Slim) -> Vec<Self> {
+    pub(crate) fn everywhere(client: &Client, namespace: Option<&str>, length: u32, slim: ObjectTrimmer) -> Vec<Self> {
         let stream = |kind: (&'static str, &str, &str)| Self {
             kind: kind.0,
             api: api_in(client, namespace, kind),

@@ -24,7 +24,6 @@ use super::observed::{self, ObservedVersion, controllers};
 /// A kind, a namespace and a name.
 pub(super) type TrackedKey = (String, String, String);
 
-/// One Deployment.
 #[derive(Debug, Default)]
 pub(super) struct DeploymentState {
     pub(super) namespace: String,
@@ -432,7 +431,6 @@ impl EvidenceWindow {
         self.later.iter().map(|(_, weight)| weight).sum()
     }
 
-    /// The window as a recording.
     pub(super) fn recording(&self, header: Header, until: u64) -> Recording {
         let began = self.first_at().unwrap_or(until);
         let since = |at: u64| at.saturating_sub(began);

@@ -55,7 +55,6 @@ pub(super) struct BreachCandidate {
 /// A result of the monitor.
 #[derive(Debug)]
 pub(crate) enum MonitorOutput {
-    /// A breach.
     Breach(Box<BreachReport>),
     /// The evidence of breaches, and the name of its file.
     Evidence(FileName, Box<Recording>),

@@ -96,7 +96,6 @@ fn is_ready(pod: &Value) -> bool {
 pub(super) struct Owners {
     /// Of `spec.replicas`.
     size: BTreeSet<String>,
-    /// Of the revision.
     revision: BTreeSet<String>,
 }
 

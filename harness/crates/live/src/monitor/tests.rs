@@ -294,7 +294,6 @@ fn evidence_includes_versions_that_were_too_late_to_judge() {
 enum Extent {
     /// Some cases of each area: those that are tagged for it.
     CrossSection,
-    /// All.
     Whole,
 }
 

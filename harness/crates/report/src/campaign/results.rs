@@ -36,7 +36,7 @@ const MOST_SECONDS: f64 = 1e9;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResultsHeader {
-    /// The shard.
+    /// The part of the selection that the file has results of.
     pub shard: Shard,
     /// The version of Lockstep.
     pub lockstep: String,

@@ -40,11 +40,11 @@ pub struct Inspection {
     pub path: String,
     /// The first wrong step of the subject.
     pub wrong: Option<StepId>,
-    /// The frames.
+    /// The states that can be shown, by step.
     pub frames: RecordingTrace,
     /// The timeline of the subject.
     pub timeline: Timeline,
-    /// The expected timeline.
+    /// The timeline that it was compared with, if there is one.
     pub expected: Option<Timeline>,
     /// What the recording knows about requests.
     request_source: RequestSource,

@@ -66,7 +66,6 @@ pub(super) struct ChartLayout {
     number: Option<usize>,
     /// The width of a step.
     wide: usize,
-    /// The labels of the steps.
     labels: BTreeMap<StepId, StepLabel>,
     /// The height below the lanes.
     foot: f64,

@@ -92,7 +92,6 @@ pub fn page_of_run(title: &str, sheets: &[CaseSection<'_>], early: Option<&Early
 struct Scripts {
     /// The slider's.
     frames: bool,
-    /// The filter's.
     filter: bool,
 }
 

@@ -92,7 +92,6 @@ fn why(out: &mut String, title: &str, timeline: &Timeline, series: &RolloutSerie
     out.push_str("</ul></div>\n");
 }
 
-/// A summary of the decisions of a step.
 fn decisions_summary(step: Option<&TimelineStep>) -> String {
     let decisions = step.map(|step| step.decisions.as_slice()).unwrap_or_default();
     let sizes = decisions

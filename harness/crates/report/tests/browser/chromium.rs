@@ -34,7 +34,6 @@ pub(crate) struct Browser {
 }
 
 impl Browser {
-    /// Start this program.
     pub(crate) fn start(program: &Path) -> Result<Self, String> {
         let folder = TempDir::new().map_err(|error| error.to_string())?;
         let mut command = Command::new("sh");
@@ -116,7 +115,6 @@ pub(crate) struct Tab<'a> {
 }
 
 impl Tab<'_> {
-    /// The value of an expression.
     pub(crate) fn eval(&mut self, expression: &str) -> Result<Value, String> {
         let params = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
         let mut answer = self.browser.call(&self.session, "Runtime.evaluate", &params)?;

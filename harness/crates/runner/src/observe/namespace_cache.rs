@@ -36,7 +36,6 @@ impl NamespaceCache {
         self.objects.get(&kind).into_iter().flat_map(BTreeMap::values)
     }
 
-    /// One object.
     pub(super) fn get(&self, kind: WatchedKind, name: &str) -> Option<&CachedObject> {
         self.objects.get(&kind)?.get(name)
     }

@@ -37,7 +37,6 @@ pub enum WatchedKind {
 }
 
 impl WatchedKind {
-    /// All kinds.
     pub(crate) const ALL: [Self; 9] = [
         Self::Deployment,
         Self::ReplicaSet,
@@ -70,7 +69,7 @@ impl fmt::Display for WatchedKind {
 /// The latest state of one object.
 #[derive(Debug, Clone)]
 pub struct CachedObject {
-    /// Its name.
+    /// The real name, without its namespace.
     pub name: String,
     /// The resourceVersion at which it was first seen, which gives the order of appearance.
     pub first: u64,

@@ -25,7 +25,6 @@ pub(crate) enum PodState {
 }
 
 impl PodState {
-    /// The state of a pod.
     pub(crate) fn of(pod: &CachedObject) -> Option<Self> {
         match () {
             () if pod.deleting() => Some(Self::Deleting),
@@ -102,7 +101,6 @@ impl PodIndex {
         self.facts.insert(pod.name.clone(), now);
     }
 
-    /// Remove a pod.
     pub(super) fn remove(&mut self, name: &str) {
         if let Some(facts) = self.facts.remove(name) {
             self.count(name, &facts, false);
@@ -143,7 +141,6 @@ impl PodIndex {
         self.suspects.iter().map(String::as_str)
     }
 
-    /// The counts for an owner.
     pub(super) fn owner_counts(&self, uid: &str) -> Option<&OwnerCounts> {
         self.owners.get(uid)
     }

@@ -60,7 +60,6 @@ pub(crate) struct Probe {
     beside: Option<ReportedDeployments>,
     /// How many new Deployments it has had.
     created: AtomicU32,
-    /// The probe's namespace.
     pub namespace: String,
 }
 

@@ -92,7 +92,6 @@ pub(crate) fn open_in_process(server: &ApiServer, cache: &Arc<WatchCache>) -> Wa
     WatchTasks { _tasks: tasks }
 }
 
-/// The API resource of a kind.
 pub(super) fn resource(kind: WatchedKind) -> ApiResource {
     let (group, version) = match kind {
         WatchedKind::Deployment | WatchedKind::ReplicaSet | WatchedKind::StatefulSet | WatchedKind::DaemonSet => {

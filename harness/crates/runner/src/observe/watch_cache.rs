@@ -107,7 +107,6 @@ impl WatchCache {
         self.read(namespace, |space| space.all(kind).cloned().collect())
     }
 
-    /// One object.
     pub(crate) fn get(&self, kind: WatchedKind, namespace: &str, name: &str) -> Option<CachedObject> {
         self.read(namespace, |space| space.get(kind, name).cloned())
     }

@@ -13,7 +13,7 @@ use lockstep_support::outcome::{InterruptCause, RunOutcome};
 use lockstep_timeline::{GoldenOutcomes, StepId, Timeline};
 use lockstep_verdict::Judgement;
 
-/// An event of a run.
+/// What a run reports while it goes on.
 #[derive(Debug, Clone, Copy)]
 pub enum RunEvent<'a> {
     /// The run starts.

@@ -395,7 +395,7 @@ async fn on_environments<T, E: From<PlayError>>(
 /// The plays to make.
 #[derive(Debug, Clone, Copy)]
 pub struct PlayPlan<'a> {
-    /// The cases.
+    /// The cases, in the order of the selection.
     pub cases: &'a [Arc<Case>],
     /// The rounds; each plays all cases.
     pub rounds: &'a [PlayRound],
@@ -439,20 +439,20 @@ impl<'a> PlayPlan<'a> {
     }
 }
 
-/// A completed play.
+/// A play that has ended, whatever came of it.
 #[derive(Debug)]
 pub struct CompletedPlay<'a> {
     /// The number of the play in the selection, from 0.
     pub item: usize,
-    /// The round.
+    /// The repetition that it belongs to.
     pub round: PlayRound,
     /// The index of the case in the plan.
     pub number: usize,
-    /// The case.
+    /// The case that was played.
     pub case: &'a Arc<Case>,
-    /// The recording.
+    /// What was observed, complete or not.
     pub recording: Recording,
-    /// The duration.
+    /// How long it took to play.
     pub took: Duration,
     /// The output of the subject since it was started, if the plan asks for it and the subject
     /// prints.

@@ -19,7 +19,7 @@ pub struct Outcomes {
     classes: Vec<OutcomeClass>,
 }
 
-/// One outcome.
+/// Orders that lead to the same timeline and the same breaches.
 #[derive(Debug)]
 pub struct OutcomeClass {
     /// The timeline of one such run, without the delays.

@@ -148,7 +148,6 @@ impl<'a> LiveObjects<'a> {
         status.is_none_or(|status| status == number(self.all(POD).filter(goes).count()))
     }
 
-    /// All objects of a kind.
     pub(super) fn all(&self, kind: &'static str) -> impl Iterator<Item = &'a Value> + use<'a, '_> {
         self.objects.range((kind, "")..).take_while(move |((of, _), _)| *of == kind).map(|(_, object)| *object)
     }

@@ -15,9 +15,7 @@ use serde_json::Value;
 use super::live::{self, POD, Revisions, is_deleting};
 use super::steps::InferredStep;
 
-/// What to mark.
 pub(super) struct Marking<'a> {
-    /// The case.
     pub(super) case: &'a Case,
     /// Its steps, and the entries with which they begin.
     pub(super) steps: &'a [InferredStep],

@@ -51,7 +51,7 @@ use self::live::{
     versions,
 };
 use self::marks::{Marking, annotate_recording, mark_recording};
-use self::moves::{Scan, Scanned};
+use self::moves::{Scan, ScanResult};
 use self::step_text::StepText;
 use self::steps::InferredStep;
 use self::template::TemplateShape;
@@ -59,7 +59,7 @@ use self::user_writes::{creation, finalizer_step, finalizers};
 
 /// A case, and the recording that it was inferred from, with a mark for each step.
 #[derive(Debug, Clone)]
-pub struct Inferred {
+pub struct InferredCase {
     /// The case, whose `source` is the text of its file.
     pub case: Arc<Case>,
     /// The recording, as if the case had been run.
@@ -84,7 +84,7 @@ pub struct Inferred {
     steps: Vec<String>,
 }
 
-impl Inferred {
+impl InferredCase {
     /// The number of steps of the case.
     #[must_use]
     pub fn steps(&self) -> usize {
@@ -129,7 +129,7 @@ pub enum InferError {
 ///
 /// # Errors
 /// See [`InferError`].
-pub fn infer(recording: &Recording, name: &str, arranged: &Arrangements) -> Result<Inferred, InferError> {
+pub fn infer(recording: &Recording, name: &str, arranged: &Arrangements) -> Result<InferredCase, InferError> {
     one_deployment(recording)?;
     let terminates = recreates(recording);
     let stage = settled_after(recording, stage(recording), terminates);
@@ -139,9 +139,9 @@ pub fn infer(recording: &Recording, name: &str, arranged: &Arrangements) -> Resu
     for version in there {
         live.apply(version);
     }
-    let given = Given::of(&live, terminates);
+    let given = GivenSteps::of(&live, terminates);
     let scan = Scan::new(live, given.revisions.clone(), terminates, recording);
-    let Scanned { happenings, settled, unknown } = scan.scan(recording, stage);
+    let ScanResult { happenings, settled, unknown } = scan.scan(recording, stage);
     let timed = deployments(recording).any(|object| int(object, "/spec/minReadySeconds") > 0);
     let mut steps = steps::steps(&happenings, arranged, timed);
     if steps.is_empty() {
@@ -167,7 +167,7 @@ pub fn infer(recording: &Recording, name: &str, arranged: &Arrangements) -> Resu
     let unsettled = ids().filter(|(_, step)| step.is_left).map(|(id, _)| id).collect();
     let incomplete_step = ids().last().filter(|_| is_cut).map(|(id, _)| id);
     let unknown = unknown.map(|(at, why)| (StepId { index: u32::try_from(at + 1).unwrap_or(u32::MAX), part: 0 }, why));
-    Ok(Inferred {
+    Ok(InferredCase {
         case: Arc::new(case),
         recording,
         annotated,
@@ -181,10 +181,10 @@ pub fn infer(recording: &Recording, name: &str, arranged: &Arrangements) -> Resu
 }
 
 /// The case's text before its steps.
-fn head(recording: &Recording, given: &Given, terminates: bool) -> String {
+fn head(recording: &Recording, given: &GivenSteps, terminates: bool) -> String {
     let header = &recording.header;
     let (deployment, cluster) = (name_of_deployment(recording), header.cluster.title());
-    let mut out = format!("# Inferred from a recording of {}, {cluster}.\n", header.started);
+    let mut out = format!("# InferredCase from a recording of {}, {cluster}.\n", header.started);
     out += "# Left out: what the containers are, beyond the image and the variables of the first.\n";
     let _ = writeln!(out, "description: What was done to deployment {deployment} in a recording.");
     if terminates {
@@ -314,14 +314,13 @@ const LINGERS: u64 = 500;
 
 /// The beginning of the case, which creates the initial objects.
 #[derive(Debug, Default)]
-struct Given {
-    /// Its steps.
+struct GivenSteps {
     steps: Vec<StepText>,
     /// Translates the cluster's revisions into the case's.
     revisions: Revisions,
 }
 
-impl Given {
+impl GivenSteps {
     /// For the existing objects. With `terminates` the end of a pod's deletion is a step of its
     /// own.
     fn of(live: &LiveObjects<'_>, terminates: bool) -> Self {

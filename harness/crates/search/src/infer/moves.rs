@@ -88,7 +88,7 @@ pub(super) struct Scan<'a> {
 
 /// The result of scanning a recording.
 #[derive(Debug, Default)]
-pub(super) struct Scanned {
+pub(super) struct ScanResult {
     /// In the order of the recording.
     pub(super) happenings: Vec<Happening>,
     /// Whether the controllers had settled in the end.
@@ -110,7 +110,7 @@ impl<'a> Scan<'a> {
 
     /// What was done in the entries from `first` on, and what the controllers did because time had
     /// passed.
-    pub(super) fn scan(mut self, recording: &'a Recording, first: usize) -> Scanned {
+    pub(super) fn scan(mut self, recording: &'a Recording, first: usize) -> ScanResult {
         let mut all = Vec::new();
         let mut unknown = None;
         let mut timers = Timers::new(recording);
@@ -140,7 +140,7 @@ impl<'a> Scan<'a> {
                 unknown.get_or_insert((entry, why));
             }
         }
-        Scanned { happenings: all, settled: self.live.has_settled(), unknown }
+        ScanResult { happenings: all, settled: self.live.has_settled(), unknown }
     }
 
     /// Insert a quota before the things that reached its limit, and raise it before the things that
@@ -350,7 +350,6 @@ struct Quota {
 /// Why pods were refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum PodRefusal {
-    /// By a quota.
     Quota(Quota),
     /// For another reason, in the server's words.
     Other(String),

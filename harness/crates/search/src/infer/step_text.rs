@@ -20,7 +20,6 @@ impl StepText {
         Self { step: step.into(), note: None, firm: None }
     }
 
-    /// A step with a note.
     pub(super) fn noted(step: impl Into<String>, note: Option<String>) -> Self {
         Self { note, ..Self::plain(step) }
     }
@@ -45,7 +44,6 @@ pub(super) fn flow(value: &Value) -> String {
     }
 }
 
-/// A text in quotes.
 pub(super) fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }

@@ -290,9 +290,9 @@ fn deadline_counts_from_the_step_that_started_it() {
 }
 
 /// A rollout with minReadySeconds 4 in which pods c, d and e are new.
-struct Slow(Reel);
+struct SlowRollout(Reel);
 
-impl Slow {
+impl SlowRollout {
     fn begun() -> Self {
         let reel = begun_with(&with("RollingUpdate", 4, "app:7", (9, 9), BEGAN)).version(
             DEPLOYMENT,
@@ -334,11 +334,11 @@ impl Slow {
 /// used if nothing else happened before.
 #[test]
 fn pods_that_become_ready_and_available_together_are_one_step() {
-    let slow = Slow::begun().after(1000).ready("c").ready("d").ready("e").with_counts(3, 0);
+    let slow = SlowRollout::begun().after(1000).ready("c").ready("d").ready("e").with_counts(3, 0);
     let inferred = slow.after(4000).with_counts(3, 1).with_counts(3, 3).0.inferred();
     let lines: Vec<&str> = steps(&inferred).into_iter().filter(|line| !line.starts_with('#')).collect();
     assert_eq!(lines, ["- set: {image: \"app:8\"}", "- ready: {pods: 3, atomic: true}"]);
-    let cut = Slow::begun().after(1000).ready("c").ready("d").ready("e").with_counts(3, 0).0.inferred();
+    let cut = SlowRollout::begun().after(1000).ready("c").ready("d").ready("e").with_counts(3, 0).0.inferred();
     let one = "{ready: {pods: 1}}";
     assert_eq!(
         steps(&cut).last(),
@@ -351,7 +351,7 @@ fn pods_that_become_ready_and_available_together_are_one_step() {
 /// available later.
 #[test]
 fn availability_counts_from_readiness() {
-    let slow = Slow::begun().after(1000).ready("c").with_counts(1, 0).after(100).ready("d").with_counts(2, 0);
+    let slow = SlowRollout::begun().after(1000).ready("c").with_counts(1, 0).after(100).ready("d").with_counts(2, 0);
     let slow = slow.after(2000).ready("e").with_counts(3, 0).after(2000).with_counts(3, 1).with_counts(3, 2);
     let inferred = slow.after(2000).with_counts(3, 3).0.inferred();
     assert_eq!(inferred.concurrent.keys().map(|step| step.index).collect::<Vec<_>>(), [2, 5]);

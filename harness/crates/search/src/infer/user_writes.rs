@@ -167,7 +167,6 @@ pub(super) fn without_finalizers(target: &str) -> StepText {
     merge_patch_step(target, &json!({"metadata": {"finalizers": null}}), RELEASED.to_owned())
 }
 
-/// The deletion of the Deployment.
 pub(super) fn deletion_step(deployment: &Value) -> StepText {
     let name = text(deployment, "/metadata/name");
     let finalizers = deployment.at("/metadata/finalizers").and_then(Value::as_array);
@@ -200,7 +199,6 @@ fn is_rolled_back(before: &Value, after: &Value) -> bool {
 /// The older ReplicaSet whose template the Deployment has again.
 #[derive(Debug, Clone, Copy)]
 struct UndoTarget {
-    /// Its revision.
     revision: i64,
     /// Whether kubectl would choose it without `--to-revision`.
     is_previous: bool,

@@ -22,7 +22,7 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The objects that were created so far.
-pub(super) struct Installed {
+pub(super) struct Installation {
     pub(super) client: kube::Client,
     owner: Namespace,
     objects: Vec<InstalledObject>,
@@ -35,7 +35,7 @@ struct InstalledObject {
     name: String,
 }
 
-impl Installed {
+impl Installation {
     /// Creates the namespace that will own all objects.
     pub(super) async fn begin(client: &kube::Client) -> Result<Self, SubjectError> {
         let name = format!("lockstep-subject-{:x}", clock::now().as_nanosecond());

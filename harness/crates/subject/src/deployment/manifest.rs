@@ -138,7 +138,6 @@ impl Manifest {
 
 const NAME: &str = "/metadata/name";
 
-/// The namespace of an object.
 pub(super) fn namespace(object: &Value) -> String {
     let named = text_at(object, "/metadata/namespace");
     if named.is_empty() { "default".to_owned() } else { named }

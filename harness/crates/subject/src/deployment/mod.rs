@@ -20,7 +20,7 @@ mod rewrite;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use install::Installed;
+use install::Installation;
 use lockstep_cluster::kind::MasqueradeRule;
 use lockstep_intercept::InterceptorLog;
 use manifest::Manifest;
@@ -35,7 +35,7 @@ use crate::{InCluster, LogSource, StartContext, SubjectError};
 pub(super) struct RunningPods {
     pods: SubjectPods,
     watch: PodWatcher,
-    installed: Installed,
+    installed: Installation,
     masquerade: MasqueradeRule,
 }
 
@@ -62,7 +62,7 @@ pub(super) async fn start(path: &Path, context: &StartContext<'_>) -> Result<(Ru
         }
     }
     let masquerade = in_cluster.node.add_masquerade_rule(in_cluster.interceptor.address()).await;
-    let mut installed = match Installed::begin(in_cluster.client).await {
+    let mut installed = match Installation::begin(in_cluster.client).await {
         Ok(installed) => installed,
         Err(error) => {
             masquerade.remove().await;
@@ -112,7 +112,7 @@ async fn install_and_wait(
     manifest: &Manifest,
     in_cluster: &InCluster<'_>,
     images: &BTreeSet<String>,
-    installed: &mut Installed,
+    installed: &mut Installation,
 ) -> Result<SubjectPods, SubjectError> {
     let placement = Placement {
         node: &in_cluster.node.name,

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use lockstep_support::clock;
 
-use super::frames::{BubbleFrame, BubbleStart, BubbleTurn, Idle, Preamble};
-use super::pool::{BubbleOver, ProgramLink};
+use super::frames::{BubbleFrame, BubbleStart, BubbleTurn, IdleReport, Preamble};
+use super::pool::{EndedBubble, ProgramLink};
 use super::requests::{self, BubbleRequests, ReadyOrder};
 
 /// How often in a row timers of the current instant may fire before a stimulus is delivered.
@@ -35,7 +35,7 @@ pub(super) struct Bubble {
 }
 
 /// The bubble made a request before the stimulus was due, so the stimulus was not delivered.
-struct Early {
+struct EarlyRequest {
     /// How often its timers have fired.
     fired: u32,
 }
@@ -48,10 +48,10 @@ impl Bubble {
 
     /// Runs the bubble until its program is unusable; usually it is dropped before.
     pub(super) async fn run(mut self, controllers: Vec<String>) {
-        let Err(BubbleOver) = self.play(controllers).await;
+        let Err(EndedBubble) = self.play(controllers).await;
     }
 
-    async fn play(&mut self, controllers: Vec<String>) -> Result<std::convert::Infallible, BubbleOver> {
+    async fn play(&mut self, controllers: Vec<String>) -> Result<std::convert::Infallible, EndedBubble> {
         let start = BubbleStart { now: time(), controllers, seed: self.seed };
         let frame = self.link.exchange(|process| process.begin(&start))?;
         self.handle_frames(frame).await?;
@@ -112,13 +112,13 @@ impl Bubble {
     }
 
     /// Advances its clock, up to an instant or its next request.
-    async fn advance(&mut self, until: i64) -> Result<(), BubbleOver> {
+    async fn advance(&mut self, until: i64) -> Result<(), EndedBubble> {
         let frame = self.link.exchange(|process| process.turn(BubbleTurn::Advance { until }))?;
         self.handle_frames(frame).await.map(drop)
     }
 
     /// Delivers the stimulus of a request or a watch.
-    async fn deliver(&mut self, id: u64) -> Result<(), BubbleOver> {
+    async fn deliver(&mut self, id: u64) -> Result<(), EndedBubble> {
         let Some(turn) = self.requests.turn(id) else { return Ok(()) };
         let frame = self.link.exchange(|process| process.turn(turn))?;
         self.handle_frames(frame).await?;
@@ -128,7 +128,7 @@ impl Bubble {
 
     /// Advances its clock to the present and fires its timers; and, if it makes no request
     /// meanwhile, delivers the stimulus of a request or a watch: all in one turn.
-    async fn deliver_at(&mut self, time: i64, id: u64, order: ReadyOrder) -> Result<(), BubbleOver> {
+    async fn deliver_at(&mut self, time: i64, id: u64, order: ReadyOrder) -> Result<(), EndedBubble> {
         let Some(turn) = self.requests.turn(id) else { return Ok(()) };
         let after = Preamble { until: time, timers: MAX_FIRES - self.fires };
         let is_due = after.timers > 0 && self.next.is_some_and(|next| next <= self.now + 1);
@@ -137,7 +137,7 @@ impl Bubble {
             false => process.turn(turn),
         })?;
         match self.handle_frames(frame).await? {
-            Some(Early { fired }) => self.fires = MAX_FIRES.min(self.fires + fired),
+            Some(EarlyRequest { fired }) => self.fires = MAX_FIRES.min(self.fires + fired),
             None => {
                 self.requests.mark_delivered(id);
                 (self.order, self.fires) = (order, 0);
@@ -147,11 +147,11 @@ impl Bubble {
     }
 
     /// Handles its frames until it is idle; returns whether the turn's stimulus was not delivered.
-    async fn handle_frames(&mut self, mut frame: BubbleFrame) -> Result<Option<Early>, BubbleOver> {
+    async fn handle_frames(&mut self, mut frame: BubbleFrame) -> Result<Option<EarlyRequest>, EndedBubble> {
         loop {
             frame = match frame {
                 BubbleFrame::Idle(idle) => {
-                    let early = idle.early.then_some(Early { fired: idle.fired });
+                    let early = idle.early.then_some(EarlyRequest { fired: idle.fired });
                     self.idle(idle);
                     return Ok(early);
                 }
@@ -162,13 +162,13 @@ impl Bubble {
                     self.link.exchange(|process| process.answer(id, &answer))?
                 }
                 // These frames do not occur in a running bubble; the link has refused worse ones.
-                BubbleFrame::Done(_) | BubbleFrame::Hello(_) | BubbleFrame::Failed(_) => return Err(BubbleOver),
+                BubbleFrame::Done(_) | BubbleFrame::Hello(_) | BubbleFrame::Failed(_) => return Err(EndedBubble),
             }
         }
     }
 
-    fn idle(&mut self, idle: Idle) {
-        let Idle { now, next, requests, cancelled, closed, .. } = idle;
+    fn idle(&mut self, idle: IdleReport) {
+        let IdleReport { now, next, requests, cancelled, closed, .. } = idle;
         (self.now, self.next) = (now, next);
         for request in requests {
             self.requests.begin(&self.client, request);

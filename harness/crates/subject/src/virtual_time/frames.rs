@@ -22,9 +22,9 @@ const MAX_FRAME: usize = 256 << 20;
 #[serde(rename_all = "camelCase")]
 pub(super) enum BubbleFrame {
     Hello(Hello),
-    Idle(Idle),
+    Idle(IdleReport),
     Ask(ControllerRequest),
-    Done(BubbleDone),
+    Done(BubbleEnd),
     Failed(BubbleFailure),
 }
 
@@ -50,7 +50,7 @@ impl Hello {
 
 /// The bubble is idle: every goroutine waits.
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Idle {
+pub(super) struct IdleReport {
     /// The bubble's time, in nanoseconds since 1970.
     pub(super) now: i64,
     /// When its next timer is due.
@@ -73,7 +73,6 @@ pub(super) struct Idle {
     pub(super) fired: u32,
 }
 
-/// A request of the controllers.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ControllerRequest {
@@ -103,7 +102,7 @@ impl ControllerRequest {
 
 /// A bubble has ended.
 #[derive(Debug, Deserialize)]
-pub(super) struct BubbleDone {
+pub(super) struct BubbleEnd {
     /// Goroutines that could not be ended.
     #[serde(default)]
     pub(super) goroutines: u64,
@@ -115,7 +114,6 @@ pub(super) struct BubbleFailure {
     pub(super) message: String,
 }
 
-/// The start of a bubble.
 #[derive(Debug)]
 pub(super) struct BubbleStart {
     /// Its time, in nanoseconds since 1970.
@@ -173,7 +171,6 @@ impl BubbleStart {
 }
 
 impl BubbleTurn<'_> {
-    /// The frame of this turn with its preamble.
     pub(super) fn frame(self, after: Option<Preamble>) -> Vec<u8> {
         let after = after.map_or_else(String::new, |Preamble { until, timers }| {
             format!("\"after\":{{\"until\":{until},\"timers\":{timers}}},")
@@ -257,7 +254,6 @@ pub(super) fn write(to: &mut impl Write, frame: &[u8]) -> io::Result<()> {
     to.write_all(&whole)
 }
 
-/// Reads a frame.
 pub(super) fn read(from: &mut impl Read) -> io::Result<BubbleFrame> {
     let mut length = [0; 4];
     from.read_exact(&mut length)?;
@@ -337,7 +333,7 @@ mod tests {
         let BubbleFrame::Idle(idle) = read(&mut from).unwrap() else { panic!("it is idle") };
         assert_eq!((idle.now, idle.next, idle.requests.len()), (5, Some(9), 2));
         assert_eq!(idle.requests[1].bytes.as_ref().unwrap().0, [0, 1]);
-        assert!(matches!(read(&mut from).unwrap(), BubbleFrame::Done(BubbleDone { goroutines: 0 })));
+        assert!(matches!(read(&mut from).unwrap(), BubbleFrame::Done(BubbleEnd { goroutines: 0 })));
         assert_eq!(read(&mut from).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
     }
 }

@@ -134,7 +134,7 @@ struct LinkState {
 
 /// The bubble has ended: the link has the trouble, or its case has ended.
 #[derive(Debug)]
-pub(super) struct BubbleOver;
+pub(super) struct EndedBubble;
 
 impl ProgramLink {
     pub(super) fn new(process: BubbleProcess) -> Self {
@@ -145,14 +145,14 @@ impl ProgramLink {
     pub(super) fn exchange<T>(
         &self,
         with: impl FnOnce(&mut BubbleProcess) -> Result<T, Trouble>,
-    ) -> Result<T, BubbleOver> {
+    ) -> Result<T, EndedBubble> {
         let mut inner = self.inner();
-        let process = inner.process.as_mut().ok_or(BubbleOver)?;
+        let process = inner.process.as_mut().ok_or(EndedBubble)?;
         with(process).map_err(|trouble| {
             // End it now: in virtual time the case may not notice for long.
             inner.process = None;
             inner.trouble = Some(trouble);
-            BubbleOver
+            EndedBubble
         })
     }
 

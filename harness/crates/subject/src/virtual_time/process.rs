@@ -80,7 +80,6 @@ enum State {
 }
 
 impl BubbleProcess {
-    /// Starts a program.
     pub(super) fn start(program: &VirtualProgram, placement: &ProcessPlacement<'_>) -> Result<Self, SubjectError> {
         let ProcessPlacement { supervisor, folder, number, timeout } = *placement;
         let (socket, log) = (folder.join(format!("{number}.socket")), folder.join(format!("{number}.log")));
@@ -118,7 +117,6 @@ impl BubbleProcess {
         Ok(Self { program, hello, stream, child, log, printed: 0, leaked_goroutines: 0, state, timeout })
     }
 
-    /// The program.
     pub(super) fn program(&self) -> &VirtualProgram {
         &self.program
     }
@@ -128,7 +126,6 @@ impl BubbleProcess {
         &self.hello
     }
 
-    /// Its log.
     pub(super) fn log(&self) -> &Path {
         &self.log
     }
@@ -143,7 +140,6 @@ impl BubbleProcess {
         self.state == State::Start && self.child.exited().is_none()
     }
 
-    /// Starts a bubble.
     pub(super) fn begin(&mut self, start: &BubbleStart) -> Result<BubbleFrame, Trouble> {
         self.printed = self.printed();
         self.exchange(&start.frame())

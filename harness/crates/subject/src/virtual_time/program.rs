@@ -17,7 +17,6 @@ pub const PROGRAM: &str = "kube-controller-manager-virtual";
 /// An installed program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct VirtualProgram {
-    /// Its name.
     pub(super) name: String,
     /// The subject that it runs, as on the command line.
     subject: String,

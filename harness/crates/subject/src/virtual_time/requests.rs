@@ -19,7 +19,6 @@ const RESET: &str = "connection reset by peer";
 /// reflectors.
 const SHORTEST: usize = 300;
 
-/// The requests of one bubble.
 pub(super) struct BubbleRequests {
     requests: BTreeMap<u64, BubbleRequest>,
     /// Draws the duration of watches.
@@ -28,13 +27,13 @@ pub(super) struct BubbleRequests {
 
 /// When a stimulus became ready, and its order at that instant: watch events in the order of their
 /// writes, as a server delivers them, then answers.
-type Since = (i64, u64);
+type ReadyInstant = (i64, u64);
 
 /// One request, and the watch that it opens.
 struct BubbleRequest {
     state: State,
     /// Since when it has a stimulus.
-    ready: Option<Since>,
+    ready: Option<ReadyInstant>,
 }
 
 enum State {
@@ -49,7 +48,6 @@ pub(super) struct ServerResponse {
     watch: Option<Body>,
 }
 
-/// An open watch.
 struct OpenWatch {
     body: Pin<Box<Body>>,
     form: EventEncoding,

@@ -58,7 +58,6 @@ impl TimelineLabel {
         by + &on
     }
 
-    /// The path of the timeline beside this case.
     pub(super) fn beside(self, case: &Path) -> PathBuf {
         case.with_extension(format!("{}timeline", self.infix()))
     }

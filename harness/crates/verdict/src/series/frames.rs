@@ -30,7 +30,7 @@ pub struct RecordingTrace {
 /// A step of the case.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StepTrace {
-    /// Which step.
+    /// Its number in the case, and the sub-step.
     pub id: StepId,
     /// What the step does.
     pub label: String,
@@ -83,7 +83,7 @@ pub struct Snapshot {
 /// The status of a Deployment, as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeploymentSummary {
-    /// The Deployment.
+    /// Its name.
     pub deployment: String,
     /// `10 replicas, 3 updated, 8 ready, 8 available, generation 2 of 2`.
     pub counts: String,

@@ -32,7 +32,7 @@ pub struct RolloutSeries {
 /// The sizes once one step had settled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepTotals {
-    /// Which step.
+    /// Its number in the case, and the sub-step.
     pub id: StepId,
     /// What the step does.
     pub label: String,
@@ -40,7 +40,7 @@ pub struct StepTotals {
     pub line: Option<usize>,
     /// The ReplicaSets by the names that timelines give them.
     pub replica_sets: BTreeMap<String, ReplicaSetSize>,
-    /// The Deployments.
+    /// The Deployments by name.
     pub deployments: BTreeMap<String, DeploymentSize>,
     /// What each Deployment's strategy allows during this step; empty if the case cannot be read.
     pub bounds: BTreeMap<String, RolloutBounds>,
@@ -167,7 +167,7 @@ fn count(text: &str) -> Option<i64> {
 pub struct RolloutBounds {
     /// The number of desired replicas.
     pub replicas: i64,
-    /// The bounds.
+    /// The numbers of pods that these allow.
     pub bounds: Bounds,
     /// `maxSurge` as it is written, by default `25%`; `None` with Recreate.
     pub max_surge: Option<String>,
@@ -194,7 +194,6 @@ fn bounds_of_each(deployments: &BTreeMap<String, Value>) -> BTreeMap<String, Rol
     deployments.iter().map(|(name, deployment)| (name.clone(), bounds_of(deployment))).collect()
 }
 
-/// The bounds of this Deployment.
 fn bounds_of(deployment: &Value) -> RolloutBounds {
     let spec = |pointer: &str| deployment.at(&format!("/spec/{pointer}"));
     let recreate = spec("strategy/type").and_then(Value::as_str) == Some("Recreate");

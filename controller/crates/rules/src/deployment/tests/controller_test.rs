@@ -4,7 +4,7 @@ use rollout_model::{Condition, names};
 use serde_json::json;
 
 use super::fixtures::{TestDeployment, TestReplicaSet, action_names, event_messages, planned_sizes, written_status};
-use crate::deployment::{DeploymentAction, OnError};
+use crate::deployment::{DeploymentAction, FailurePolicy};
 
 /// TestSyncDeploymentCreatesReplicaSet. Upstream writes the status twice, and the second write gets
 /// a conflict.
@@ -37,7 +37,7 @@ fn an_empty_selector_is_refused() {
     let plan = TestDeployment::new(1).spec("selector", json!({})).plan();
     assert_eq!(action_names(&plan), ["event", "status"]);
     assert_eq!(event_messages(&plan), ["This deployment is selecting all pods. A non-empty selector is required."]);
-    assert_eq!(plan.steps[1].on_error, OnError::Ignore);
+    assert_eq!(plan.steps[1].on_error, FailurePolicy::Ignore);
     let observed = TestDeployment::new(1).spec("selector", json!({})).status(json!({"observedGeneration": 1}));
     assert_eq!(action_names(&observed.plan()), ["event"]);
 }

@@ -214,7 +214,6 @@ pub(super) fn planned_sizes(plan: &DeploymentPlan) -> Vec<(String, i32)> {
         .collect()
 }
 
-/// The names of a plan's actions.
 pub(super) fn action_names(plan: &DeploymentPlan) -> Vec<&'static str> {
     plan.actions()
         .map(|action| match action {
@@ -228,7 +227,6 @@ pub(super) fn action_names(plan: &DeploymentPlan) -> Vec<&'static str> {
         .collect()
 }
 
-/// The messages of a plan's events.
 pub(super) fn event_messages(plan: &DeploymentPlan) -> Vec<&str> {
     plan.actions()
         .filter_map(|action| match action {

@@ -3,7 +3,7 @@
 use rstest::rstest;
 
 use super::fixtures::{TestDeployment, TestReplicaSet, action_names, event_messages, planned_sizes};
-use crate::deployment::OnError;
+use crate::deployment::FailurePolicy;
 
 #[rstest]
 #[case::should_not_scale_up(10, 0, 10, 0, None)]
@@ -49,7 +49,7 @@ fn reconcile_old_replica_sets(
         fixture.run_rule(Some("new"), |sync, sets| sync.scale_down_old(sets, sets.new.as_ref().unwrap()));
     assert_eq!(scaled.unwrap(), expected.is_some());
     assert_eq!(planned_sizes(&plan).last().map(|(_, size)| *size), expected);
-    assert!(plan.steps.iter().all(|step| step.on_error == OnError::SkipGroup));
+    assert!(plan.steps.iter().all(|step| step.on_error == FailurePolicy::SkipGroup));
 }
 
 #[rstest]

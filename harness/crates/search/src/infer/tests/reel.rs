@@ -107,7 +107,7 @@ impl Reel {
             .settled()
     }
 
-    pub(super) fn inferred(self) -> Inferred {
+    pub(super) fn inferred(self) -> InferredCase {
         infer(&self.recording(), "captured/web", &Arrangements::new()).unwrap()
     }
 
@@ -147,7 +147,7 @@ fn pod(name: &str, set: &str, ready: bool) -> Value {
 }
 
 /// The steps of the case, without `given`.
-pub(super) fn steps(inferred: &Inferred) -> Vec<&str> {
+pub(super) fn steps(inferred: &InferredCase) -> Vec<&str> {
     let (_, steps) = inferred.case.source.split_once("\nsteps:\n").unwrap();
     steps.lines().map(str::trim).collect()
 }
