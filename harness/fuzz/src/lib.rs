@@ -6,4 +6,4 @@
 
 mod inputs;
 
-pub use inputs::{annotations, audit, case, recording, requests, results};
+pub use inputs::{audit, case, recording, requests, results};

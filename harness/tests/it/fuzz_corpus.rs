@@ -14,7 +14,6 @@ use rstest::rstest;
 #[case::recording("recording", inputs::recording)]
 #[case::audit("audit", inputs::audit)]
 #[case::results("results", inputs::results)]
-#[case::annotations("annotations", inputs::annotations)]
 fn corpus_inputs_do_not_panic(#[case] target: &str, #[case] read: fn(&[u8])) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
     let mut inputs = 0;

@@ -25,7 +25,7 @@ const CONTROLLER: &[&str] = &[
 
 const BOUNDARIES: [Boundary; 4] = [
     Boundary {
-        folders: &["harness/src/", "harness/crates/"],
+        folders: &["harness/src/", "harness/crates/", "harness/fuzz/"],
         except: "harness/crates/subject/src/ours.rs",
         refused: CONTROLLER,
         why: "the judge shares no code with the controller under test: only harness/crates/subject/src/ours.rs names it",
@@ -75,8 +75,9 @@ mod tests {
             ("harness/apiserver/src/a.rs", "use lockstep_case::x;"),
             ("harness/crates/runner/src/a.rs", "use config_restart::x; use rollout_controller_mutants::x;"),
             ("harness/crates/subject/src/ours.rs", "use rollout_controller::x;"),
+            ("harness/fuzz/src/a.rs", "use rollout_controller::x;"),
         ];
         let repository = Repository::new(texts.map(|(path, text)| (path.to_owned(), text.to_owned())).into());
-        assert_eq!(check(&repository).len(), 4);
+        assert_eq!(check(&repository).len(), 5);
     }
 }
