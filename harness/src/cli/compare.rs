@@ -74,7 +74,7 @@ pub(super) async fn execute(arguments: Arguments, typed: &CommandLine) -> Result
     let all = cases.len();
     events.emit(&RunEvent::RunStarted { plays: all * 2 })?;
     let mut outcomes = Vec::new();
-    let mut ended: Result<(), CliError> = Ok(());
+    let mut result: Result<(), CliError> = Ok(());
     for (setup, under_test, cases) in arguments.play_args.by_environment(&setup, cases) {
         let mut sides: Vec<ComparedSubject> = Vec::new();
         let both = setup.for_each_subject(&under_test, &specs, cases.len(), async |spec, player| {
@@ -85,7 +85,7 @@ pub(super) async fn execute(arguments: Arguments, typed: &CommandLine) -> Result
             let side = sides.last_mut().expect("it was just put there");
             arguments.play_all((number, side), &setup, player, &cases).await
         });
-        ended = both.await.map(drop);
+        result = both.await.map(drop);
         // Also after an early end, judge the cases that both subjects have played.
         if let [left, right] = sides.as_slice() {
             for (number, case) in cases.iter().enumerate() {
@@ -94,12 +94,12 @@ pub(super) async fn execute(arguments: Arguments, typed: &CommandLine) -> Result
                 }
             }
         }
-        if ended.is_err() {
+        if result.is_err() {
             break;
         }
     }
-    reporters.end(&ended, (&outcomes, all), since)?;
-    ended.map(|()| RunOutcome::most_severe(outcomes))
+    reporters.end(&result, (&outcomes, all), since)?;
+    result.map(|()| RunOutcome::most_severe(outcomes))
 }
 
 /// One play of a comparison: the subject, the recording, and the output of the subject.

@@ -129,8 +129,8 @@ async fn live(subject: &str, cases: Vec<Case>, tables: &mut RequirementTables) -
         }
         let (timeline, header) = (Timeline::from_recording(recording), &recording.header);
         let who = format!("{} on {}", header.subject.title(), header.cluster.title());
-        let said = ExplainedTimeline::Live(&timeline, &who);
-        out::report(&report::explanation(case, said, &tables.requirements_of(case)?, colour()));
+        let live = ExplainedTimeline::Live(&timeline, &who);
+        out::report(&report::explanation(case, live, &tables.requirements_of(case)?, colour()));
         outcomes.push(RunOutcome::Conformant);
     }
     Ok(RunOutcome::most_severe(outcomes))

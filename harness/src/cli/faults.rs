@@ -98,7 +98,7 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &CommandLine) -> Re
     let outcomes = RefCell::default();
     let tried = Cell::default();
     let sweep = Sweep { arguments: &arguments, typed, kinds: &kinds, events: &events, under_way, outcomes, tried };
-    let mut ended = Ok(());
+    let mut result = Ok(());
     for ((setup, under_test, _), plan) in environments.iter().zip(&plans) {
         if plan.of_shard().next().is_none() {
             continue;
@@ -112,7 +112,7 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &CommandLine) -> Re
         });
         // After an interruption, the faults that were tried are still reported.
         if let Err(error) = tried.await {
-            ended = Err(error);
+            result = Err(error);
             break;
         }
     }
@@ -120,15 +120,15 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &CommandLine) -> Re
     under_way.into_iter().try_for_each(|item| sweep.finish_case(item).map(drop))?;
     let mut outcomes = sweep.outcomes.into_inner();
     // To have tried nothing proves nothing.
-    let nothing = plays > 0 && sweep.tried.get() == 0 && ended.is_ok();
+    let nothing = plays > 0 && sweep.tried.get() == 0 && result.is_ok();
     if nothing {
         outcomes.fill(RunOutcome::Inconclusive);
         note!("{}", no_fault_tried());
     }
     let cause = Interrupt::for_process().cause();
-    let unplayed = ended.is_err().then_some(plays.saturating_sub(outcomes.len()));
+    let unplayed = result.is_err().then_some(plays.saturating_sub(outcomes.len()));
     events.emit(&RunEvent::RunEnded { outcomes: &outcomes, unplayed, cause, took: since.elapsed() })?;
-    ended.map(|()| match nothing {
+    result.map(|()| match nothing {
         true => RunOutcome::Inconclusive,
         false => arguments.sharding.outcome(outcomes, plays),
     })

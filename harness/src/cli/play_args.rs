@@ -272,21 +272,7 @@ impl PlayArgs {
             );
             return usage(why);
         }
-        if self.pods == Some(PodsArgument::Real) {
-            if site == SiteName::Kubeconfig {
-                let why = "--pods real puts images on a node by its container engine, and on a cluster of your own \
-                           there is none to do it with; leave it out, or use --cluster kind";
-                return usage(why.to_owned());
-            }
-            if site != SiteName::Kind {
-                return usage(format!("--pods real needs a kubelet, and {site} has none; add --cluster kind"));
-            }
-            let bad = cases.iter().find_map(|case| Some((&case.path, case.held_pods_reason()?)));
-            if let Some((path, (line, why))) = bad {
-                return usage(format!("{path}:{line}: {why}"));
-            }
-        }
-        Ok(())
+        if self.pods == Some(PodsArgument::Real) { check_real_pods(cases, site) } else { Ok(()) }
     }
 
     /// Fails if this controller cannot share the work of the subjects.
@@ -393,6 +379,23 @@ impl PlayArgs {
             played.await?;
         }
         Ok(all)
+    }
+}
+
+/// Fails if the pods of these cases cannot run for real there.
+fn check_real_pods(cases: &[Arc<Case>], site: SiteName) -> Result<(), CliError> {
+    let usage = |why: String| Err(CliError::Usage(why));
+    if site == SiteName::Kubeconfig {
+        let why = "--pods real puts images on a node by its container engine, and on a cluster of your own \
+                   there is none to do it with; leave it out, or use --cluster kind";
+        return usage(why.to_owned());
+    }
+    if site != SiteName::Kind {
+        return usage(format!("--pods real needs a kubelet, and {site} has none; add --cluster kind"));
+    }
+    match cases.iter().find_map(|case| Some((&case.path, case.held_pods_reason()?))) {
+        Some((path, (line, why))) => usage(format!("{path}:{line}: {why}")),
+        None => Ok(()),
     }
 }
 

@@ -86,18 +86,18 @@ pub(super) fn execute_judge(arguments: &JudgeArguments, typed: &CommandLine) -> 
     let results = arguments.format.results(HumanStyle::Judge);
     let reporters = reporters(&arguments.reports, "lockstep judge", results, None);
     let mut outcomes = Vec::new();
-    let mut ended = Ok(());
+    let mut result = Ok(());
     Progress::for_process().expect("recording", Some(paths.len()));
     for path in &paths {
         outcomes.push(arguments.judge(typed, &reporters.events, path)?);
         Progress::for_process().advance(1);
         if let Some(cause) = Interrupt::for_process().cause() {
-            ended = Err(CliError::Interrupted(cause));
+            result = Err(CliError::Interrupted(cause));
             break;
         }
     }
-    reporters.end(&ended, (&outcomes, paths.len()), since)?;
-    ended.map(|()| RunOutcome::most_severe(outcomes))
+    reporters.end(&result, (&outcomes, paths.len()), since)?;
+    result.map(|()| RunOutcome::most_severe(outcomes))
 }
 
 impl JudgeArguments {

@@ -106,11 +106,11 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &CommandLine) -> Re
     let events = &reporters.events;
     events.emit(&RunEvent::RunStarted { plays })?;
     let mut run = RunState { arguments: &arguments, typed, goldens: &goldens, events, outcomes: Vec::new(), first: 0 };
-    let ended = run.play_all(&specs, &environments, &plans).await;
+    let result = run.play_all(&specs, &environments, &plans).await;
     let outcomes = run.outcomes;
     // Also report a run that ended early.
-    reporters.end(&ended, (&outcomes, plays), since)?;
-    ended.map(|()| arguments.sharding.outcome(outcomes, plays))
+    reporters.end(&result, (&outcomes, plays), since)?;
+    result.map(|()| arguments.sharding.outcome(outcomes, plays))
 }
 
 impl Arguments {

@@ -85,7 +85,7 @@ impl Default for InterceptorLog {
 impl InterceptorLog {
     /// Records an answered request.
     pub fn passed<B>(&self, request: &Request<B>, status: u16) {
-        self.open(request).answered(status);
+        self.open(request).record_answer(status);
     }
 
     /// Takes the requests that were finished since the last call while there was no
@@ -114,12 +114,12 @@ impl InterceptorLog {
     }
 
     /// Records a connection.
-    pub(super) fn connected(&self) {
+    pub(super) fn record_connection(&self) {
         self.state().connections.opened += 1;
     }
 
     /// Records a connection that failed in the TLS handshake.
-    pub(super) fn unsecured(&self, why: &std::io::Error) {
+    pub(super) fn record_failed_handshake(&self, why: &std::io::Error) {
         let connections = &mut self.state().connections;
         connections.unsecured += 1;
         connections.why = Some(why.to_string());
@@ -151,7 +151,7 @@ impl InterceptorLog {
 
     /// The number of arrived requests, finished or not.
     #[cfg(test)]
-    pub(crate) fn arrived(&self) -> u64 {
+    pub(crate) fn arrivals(&self) -> u64 {
         self.state().arrived
     }
 
@@ -199,7 +199,7 @@ impl InterceptorLog {
         let mut state = self.state();
         state.arrived += 1;
         let about_a_case = state.readers.values().any(|unread| unread.namespace == route.namespace);
-        state.since_start.arrived(&route, about_a_case);
+        state.since_start.record_arrival(&route, about_a_case);
         let RequestInfo { verb, group, namespace, resource, subresource, name } = route;
         if is_awaited(verb, &resource) {
             *state.under_way.entry(namespace.clone()).or_default() += 1;
@@ -237,15 +237,15 @@ impl InterceptorLog {
         {
             let mut state = self.state();
             *state.counts.entry(request.verb).or_default() += 1;
-            state.since_start.answered(&request);
+            state.since_start.record_answer(&request);
             if request.is_refused() {
                 *state.refused.entry(request.to_string()).or_default() += 1;
             }
             if is_awaited(request.verb, &request.resource) {
-                let left = state.under_way.get(&request.namespace).map_or(0, |open| open.saturating_sub(1));
-                match left {
+                let still_open = state.under_way.get(&request.namespace).map_or(0, |open| open.saturating_sub(1));
+                match still_open {
                     0 => state.under_way.remove(&request.namespace),
-                    _ => state.under_way.insert(request.namespace.clone(), left),
+                    _ => state.under_way.insert(request.namespace.clone(), still_open),
                 };
             }
             state.hand_out(request);
@@ -385,7 +385,7 @@ impl Ticket {
 
     /// Records the beginning of the answer. A successful watch is logged now, because it does not
     /// end; returns its resource.
-    pub(super) fn answered(&mut self, status: u16) -> Option<String> {
+    pub(super) fn record_answer(&mut self, status: u16) -> Option<String> {
         let request = self.request.as_mut()?;
         request.status = Some(status);
         if request.verb != Verb::Watch || !(200..300).contains(&status) {
@@ -429,7 +429,7 @@ mod tests {
         let mut watch = log.open(&get("/api/v1/pods?watch=true"));
         assert!(log.drain().is_empty());
         assert_eq!(log.pending(""), 1);
-        watch.answered(200);
+        watch.record_answer(200);
         assert_eq!(log.wait_for_more_than(0).await, 1);
         drop(first);
         assert_eq!(log.pending(""), 0);
@@ -445,7 +445,7 @@ mod tests {
     fn reader_gets_its_namespace_and_refusals_elsewhere() {
         let log = InterceptorLog::default();
         let [a, b] = ["a", "b"].map(|namespace| log.reader(namespace));
-        let answered = |path: &str, status| drop(log.open(&get(path)).answered(status));
+        let answered = |path: &str, status| drop(log.open(&get(path)).record_answer(status));
         answered("/api/v1/namespaces/a/pods", 200);
         answered("/api/v1/namespaces/b/pods", 403);
         answered("/api/v1/namespaces/c/pods", 200);
@@ -470,7 +470,7 @@ mod tests {
             let request = Request::patch(path).body(body).unwrap();
             let mut ticket = log.open(&request);
             collect(ticket.tap(request).into_body()).await.unwrap();
-            ticket.answered(200);
+            ticket.record_answer(200);
         }
         let logged: Vec<_> = log.drain().into_iter().map(|request| request.patch).collect();
         let cut = format!("{}\n[... {MOST_LOGGED} bytes]", "ä".repeat(MOST_LOGGED / 2));
@@ -500,7 +500,7 @@ mod tests {
             ("/version", 401),
             ("/api/v1/pods", 404),
         ] {
-            log.open(&get(path)).answered(status);
+            log.open(&get(path)).record_answer(status);
         }
         let refused = log.refused();
         let seen: Vec<_> = refused.iter().map(|(what, times)| (what.as_str(), *times)).collect();

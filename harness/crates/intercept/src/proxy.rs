@@ -84,16 +84,16 @@ impl Proxy {
         let Some(sent) = self.sent.get() else { return self.intercept(request, connection).await };
         let (number, request) = sent.record(request).await.map_err(|_| CutConnection)?;
         let answer = self.intercept(request, connection).await?;
-        sent.answered(number, answer.status().as_u16());
+        sent.record_status(number, answer.status().as_u16());
         Ok(answer)
     }
 
+    /// The request has arrived, and the server has not seen it yet.
     async fn intercept(
         &self,
         request: Request<BodyStream>,
         connection: &Notify,
     ) -> Result<Response<ForwardedBody>, CutConnection> {
-        // Arrived: the server has not seen it yet.
         let mut ticket = self.log.open(&request);
         let request = ticket.tap(request);
         if request.uri().path() == WEBHOOK {
@@ -156,24 +156,30 @@ impl Proxy {
             },
         };
         let answer = self.forward(request, ticket).await?;
+        self.intercept_answer(answer, &route, connection).await
+    }
 
-        // Answered: the server has acted, the subject does not know yet.
+    /// The server has acted, and the subject does not know yet.
+    async fn intercept_answer(
+        &self,
+        answer: Response<ForwardedBody>,
+        route: &RequestInfo,
+        connection: &Notify,
+    ) -> Result<Response<ForwardedBody>, CutConnection> {
         let status = answer.status().as_u16();
-        let Some(command) = self.control.on_response(&route, status) else { return Ok(answer) };
+        let Some(command) = self.control.on_response(route, status) else { return Ok(answer) };
         match command.action {
-            RequestAction::Hold(InterceptPoint::After) => {
-                match command.hold(&route, Bytes::new(), Some(status)).await {
-                    Disposition::Pass => Ok(answer),
-                    Disposition::Cut => Err(CutConnection),
-                }
-            }
+            RequestAction::Hold(InterceptPoint::After) => match command.hold(route, Bytes::new(), Some(status)).await {
+                Disposition::Pass => Ok(answer),
+                Disposition::Cut => Err(CutConnection),
+            },
             RequestAction::Overtaken(others) => {
-                command.notify(&route, Some(status));
-                self.control.wait_to_be_overtaken(&route, others).await;
+                command.notify(route, Some(status));
+                self.control.wait_to_be_overtaken(route, others).await;
                 Ok(answer)
             }
             act => {
-                command.notify(&route, Some(status));
+                command.notify(route, Some(status));
                 if matches!(act, RequestAction::Cut(_)) {
                     connection.notify_one();
                 }
@@ -202,7 +208,7 @@ impl Proxy {
         };
         Ok(match answered {
             Ok(answer) => {
-                let watch = ticket.answered(answer.status().as_u16());
+                let watch = ticket.record_answer(answer.status().as_u16());
                 let (mut head, body) = answer.into_parts();
                 let refusal = refusal_reader::RefusalReader::of(&head, ticket.resource());
                 strip_hop_by_hop(&mut head.headers);
@@ -302,13 +308,13 @@ fn refuse(refusal: RefusalKind, route: &RequestInfo, ticket: Ticket) -> Response
 async fn message(request: Request<BodyStream>, mut ticket: Ticket) -> Result<Response<ForwardedBody>, CutConnection> {
     let body = Limited::new(request.into_body(), MAX_MESSAGE).collect().await.map_err(|_| CutConnection)?.to_bytes();
     ticket.message(String::from_utf8_lossy(&body).into_owned());
-    ticket.answered(StatusCode::OK.as_u16());
+    ticket.record_answer(StatusCode::OK.as_u16());
     Ok(Response::new(ForwardedBody::text("ok".to_owned(), ticket)))
 }
 
 /// The interceptor's own response.
 fn status_response(code: StatusCode, status: &Value, mut ticket: Ticket) -> Response<ForwardedBody> {
-    ticket.answered(code.as_u16());
+    ticket.record_answer(code.as_u16());
     if let Some(message) = refusal_reader::message_of(status) {
         ticket.refused_with(message);
     }

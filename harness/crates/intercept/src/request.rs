@@ -124,7 +124,7 @@ impl SentLog {
     }
 
     /// Records the status of its answer.
-    pub(super) fn answered(&self, number: usize, status: u16) {
+    pub(super) fn record_status(&self, number: usize, status: u16) {
         if let Some(request) = self.all().get_mut(number) {
             request.status = Some(status);
         }

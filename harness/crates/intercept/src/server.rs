@@ -213,10 +213,10 @@ async fn accept(listener: TcpListener, tls: TlsAcceptor, proxy: Arc<Proxy>) {
 async fn serve(socket: TcpStream, tls: TlsAcceptor, proxy: Arc<Proxy>) {
     // A watch event is one small frame that must not wait for another.
     let _ = socket.set_nodelay(true);
-    proxy.log.connected();
+    proxy.log.record_connection();
     let stream = match tls.accept(socket).await {
         Ok(stream) => stream,
-        Err(error) => return proxy.log.unsecured(&error),
+        Err(error) => return proxy.log.record_failed_handshake(&error),
     };
     let cut = Arc::new(Notify::new());
     let cutter = Arc::clone(&cut);

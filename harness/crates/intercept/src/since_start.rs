@@ -101,7 +101,7 @@ impl RequestsSinceStart {
     }
 
     /// Records an arrived request.
-    pub(super) fn arrived(&mut self, route: &RequestInfo, about_a_case: bool) {
+    pub(super) fn record_arrival(&mut self, route: &RequestInfo, about_a_case: bool) {
         self.requests += 1;
         if self.first_query.is_none() && (is_search(route) || about_a_case) && route.resource != LEASES {
             self.first_query = Some(clock::instant());
@@ -109,7 +109,7 @@ impl RequestsSinceStart {
     }
 
     /// Records an answered request. One that arrived before the start belongs to the previous run.
-    pub(super) fn answered(&mut self, request: &InterceptedRequest) {
+    pub(super) fn record_answer(&mut self, request: &InterceptedRequest) {
         if request.seq <= self.before {
             return;
         }
@@ -148,7 +148,7 @@ mod tests {
         let log = InterceptorLog::default();
         log.subject_starts();
         for (method, path, status) in requests {
-            log.open(&Request::builder().method(method.clone()).uri(*path).body(()).unwrap()).answered(*status);
+            log.open(&Request::builder().method(method.clone()).uri(*path).body(()).unwrap()).record_answer(*status);
         }
         log
     }
@@ -181,10 +181,10 @@ mod tests {
         assert!(!log.since_start().is_restart() && log.since_start().requests() == 2);
         let mut late = log.open(&Request::builder().method(Method::PUT).uri(LEASE).body(()).unwrap());
         log.subject_starts();
-        late.answered(200);
+        late.record_answer(200);
         drop(late);
-        log.open(&Request::builder().uri(DEPLOYMENTS).body(()).unwrap()).answered(200);
-        log.open(&Request::builder().uri(LEASE).body(()).unwrap()).answered(200);
+        log.open(&Request::builder().uri(DEPLOYMENTS).body(()).unwrap()).record_answer(200);
+        log.open(&Request::builder().uri(LEASE).body(()).unwrap()).record_answer(200);
         let since = log.since_start();
         assert!(since.is_restart() && since.requests() == 2 && since.working_since().is_none());
     }

@@ -192,7 +192,7 @@ async fn soon<T>(future: impl Future<Output = T>) -> T {
 /// Waits until this many requests have arrived at the interceptor, answered or not.
 async fn arrived(interceptor: &Interceptor, requests: u64) {
     soon(async {
-        while interceptor.log().arrived() < requests {
+        while interceptor.log().arrivals() < requests {
             clock::pause(Duration::from_millis(1)).await;
         }
     })

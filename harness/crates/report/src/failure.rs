@@ -31,9 +31,9 @@ pub(super) const REPEAT: &str = "repeat:";
 pub fn failure(judgement: &Judgement, rerun: &RerunCommands, colour: bool) -> String {
     let paint = Paint::new(colour);
     let mut out = vec![heading(judgement, paint)];
-    let mut shown = Vec::new();
+    let mut main_findings = Vec::new();
     if let Some(finding) = judgement.headline() {
-        shown.push(finding);
+        main_findings.push(finding);
         if let FindingKind::Breach(breach) = &finding.kind {
             out.push(format!("\n  {}", paint.bad(&sentence(&finding.kind))));
             out.push(paint.faint(&format!("  the invariant: {}", breach.invariant.description())));
@@ -54,7 +54,7 @@ pub fn failure(judgement: &Judgement, rerun: &RerunCommands, colour: bool) -> St
                     out.push(String::new());
                 }
                 out.extend(explain(judgement, it, paint));
-                shown.push(it);
+                main_findings.push(it);
             }
         } else {
             out.extend(explain(judgement, finding, paint));
@@ -63,11 +63,11 @@ pub fn failure(judgement: &Judgement, rerun: &RerunCommands, colour: bool) -> St
         out.push(String::new());
         out.extend(unblessed(judgement, rerun));
     }
-    let is_shown = |it: &VerdictFinding| shown.iter().any(|shown| *shown == it || shown.is_same_breach(it));
-    let others: Vec<&VerdictFinding> = judgement.findings.iter().filter(|it| !is_shown(it)).collect();
-    if !others.is_empty() {
+    let is_shown = |it: &VerdictFinding| main_findings.iter().any(|main| *main == it || main.is_same_breach(it));
+    let further: Vec<&VerdictFinding> = judgement.findings.iter().filter(|it| !is_shown(it)).collect();
+    if !further.is_empty() {
         out.push(String::new());
-        out.extend(others.into_iter().map(|finding| format!("  also: {}", brief(finding))));
+        out.extend(further.into_iter().map(|finding| format!("  also: {}", brief(finding))));
     }
     out.extend(recorded_orders(judgement));
     out.extend(diagnosis(judgement));
@@ -93,8 +93,8 @@ pub fn failure(judgement: &Judgement, rerun: &RerunCommands, colour: bool) -> St
 fn recorded_orders(judgement: &Judgement) -> Vec<String> {
     let has_finding =
         |step: StepId| judgement.findings.iter().any(|finding| finding.place == TimelineLocation::Step(step));
-    let shown = judgement.orders.iter().filter(|order| judgement.findings.is_empty() || has_finding(order.step));
-    let lines: Vec<String> = shown.map(|order| format!("  {}", sanitize::line(&order.to_string()))).collect();
+    let orders = judgement.orders.iter().filter(|order| judgement.findings.is_empty() || has_finding(order.step));
+    let lines: Vec<String> = orders.map(|order| format!("  {}", sanitize::line(&order.to_string()))).collect();
     if lines.is_empty() { lines } else { [vec![String::new()], lines].concat() }
 }
 
@@ -122,8 +122,8 @@ pub fn outcome(judgement: &Judgement) -> Option<String> {
         ComparisonBasis::Golden(from) => from.as_ref(),
         _ => None,
     };
-    let seen = from.and_then(|from| Some(format!(", upstream's in {} of {}", from.times_seen?, from.recordings)));
-    Some(format!("outcome {number} of {of}{}", seen.unwrap_or_default()))
+    let frequency = from.and_then(|from| Some(format!(", upstream's in {} of {}", from.times_seen?, from.recordings)));
+    Some(format!("outcome {number} of {of}{}", frequency.unwrap_or_default()))
 }
 
 /// A finding in one line: `step 2.3 (ready 1): rs2 7 -> 9 instead of rs2 7 -> 8`.
@@ -225,7 +225,7 @@ fn explain(judgement: &Judgement, finding: &VerdictFinding, paint: Paint) -> Vec
             let (expected, actual) = (difference.expected.as_ref(), difference.actual.as_ref());
             let hints = hints(expected.unwrap_or(&none), actual.unwrap_or(&none), expected_by(judgement));
             out.extend(hints.into_iter().map(|hint| format!("  hint: {hint}")));
-            out.extend(settled(judgement, difference, paint));
+            out.extend(charts(judgement, difference, paint));
             out
         }
         FindingKind::Rule(broken) => rule(judgement, broken, paint),
@@ -317,17 +317,17 @@ fn sides(judgement: &Judgement, paint: Paint) -> Vec<String> {
 }
 
 /// The charts of both settled states; empty if there is no ReplicaSet.
-fn settled(judgement: &Judgement, difference: &Difference, paint: Paint) -> Vec<String> {
+fn charts(judgement: &Judgement, difference: &Difference, paint: Paint) -> Vec<String> {
     let TimelineLocation::Step(id) = difference.place else { return Vec::new() };
-    let course = |lines: &Option<Vec<TimelineLine>>| {
+    let series = |lines: &Option<Vec<TimelineLine>>| {
         let states = lines.as_ref()?.iter().filter_map(TimelineLine::state).cloned().map(Arc::new);
         let states: Vec<Arc<State>> = states.collect();
         Some(RolloutSeries::of_states(id, &states, &judgement.definition))
     };
-    let sides = [("expected", course(&difference.expected)), ("happened", course(&difference.actual))];
+    let sides = [("expected", series(&difference.expected)), ("happened", series(&difference.actual))];
     let mut out = Vec::new();
-    for (side, course) in sides {
-        let Some((course, stop)) = course.as_ref().and_then(|course| Some((course, course.steps.first()?))) else {
+    for (side, series) in sides {
+        let Some((series, stop)) = series.as_ref().and_then(|series| Some((series, series.steps.first()?))) else {
             continue;
         };
         if stop.replica_sets.is_empty() || stop.bounds.is_empty() {
@@ -335,7 +335,7 @@ fn settled(judgement: &Judgement, difference: &Difference, paint: Paint) -> Vec<
         }
         out.push(format!("\n  {side}, settled"));
         let line = |line: String| if side == "expected" { paint.minus(&line) } else { paint.plus(&line) };
-        out.extend(ascii_chart(course, stop).into_iter().map(|text| line(format!("    {text}"))));
+        out.extend(ascii_chart(series, stop).into_iter().map(|text| line(format!("    {text}"))));
     }
     out
 }
@@ -420,8 +420,8 @@ fn advice(judgement: &Judgement) -> Vec<String> {
 /// The number of steps that differ after the first, usually as a consequence.
 fn later_differences(judgement: &Judgement) -> Option<String> {
     let differences = judgement.comparison.as_ref()?.differences.len();
-    let shown = judgement.findings.iter().any(|finding| matches!(finding.kind, FindingKind::Divergence(_)));
-    let later = differences.checked_sub(1).filter(|later| *later > 0 && shown)?;
+    let has_divergence = judgement.findings.iter().any(|finding| matches!(finding.kind, FindingKind::Divergence(_)));
+    let later = differences.checked_sub(1).filter(|later| *later > 0 && has_divergence)?;
     let place = if judgement.verdict == Verdict::NonConformant { "later" } else { "other" };
     Some(match later {
         1 => format!("\n  one {place} step differs as well"),

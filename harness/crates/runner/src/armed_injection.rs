@@ -59,88 +59,109 @@ pub(super) fn arm<'a>(
     workload: Option<&Workload>,
     step: &'a Step,
 ) -> Result<Option<ArmedInjection<'a>>, UnreadableWatch> {
-    let own_resource = |resource: &str| own_resource(workload, resource);
-    let watch = |resource: &str, nth, act| {
-        let (namespace, resource) = (namespace.to_owned(), own_resource(resource));
-        let opaque = UnreadableWatch(resource.clone());
-        control.arm_watch(WatchCommand { namespace, resource, nth, action: act }).ok_or(opaque)
-    };
-    let pattern = |resource: &str, subresources: &[&str], verbs: &[Verb]| Pattern {
-        namespace: namespace.to_owned(),
-        resource: own_resource(resource),
-        subresources: subresources.iter().map(|name| (*name).to_owned()).collect(),
-        verbs: verbs.to_vec(),
-        name: None,
-    };
-    if let Some(during) = &step.during {
-        return Ok(Some(match &during.point {
+    let target = InjectionTarget { control, namespace, workload };
+    match (&step.during, &step.fault) {
+        (Some(during), _) => target.arm_steps(during).map(Some),
+        (None, Some(fault)) => target.arm_fault(fault).map(Some),
+        (None, None) => Ok(None),
+    }
+}
+
+/// The subject's requests and watches in the namespace of a case.
+struct InjectionTarget<'t> {
+    control: &'t Control,
+    namespace: &'t str,
+    workload: Option<&'t Workload>,
+}
+
+impl InjectionTarget<'_> {
+    fn arm_steps<'a>(&self, during: &'a InjectedSteps) -> Result<ArmedInjection<'a>, UnreadableWatch> {
+        Ok(match &during.point {
             InjectionPoint::HeldWatch(resource) => {
-                ArmedInjection::Held { watch: watch(resource, 1, WatchAction::Hold)?, resource, during }
+                ArmedInjection::Held { watch: self.arm_watch(resource, 1, WatchAction::Hold)?, resource, during }
             }
             InjectionPoint::Decision(decided) => {
                 let on = match decided.kind {
-                    DecisionKind::Created(_) => pattern("replicasets", &[""], &[Verb::Create]),
+                    DecisionKind::Created(_) => self.pattern("replicasets", &[""], &[Verb::Create]),
                     DecisionKind::Resized { .. } => {
-                        pattern("replicasets", &["", "scale"], &[Verb::Update, Verb::Patch])
+                        self.pattern("replicasets", &["", "scale"], &[Verb::Update, Verb::Patch])
                     }
-                    DecisionKind::Deleted => pattern("replicasets", &[""], &[Verb::Delete]),
-                    DecisionKind::Revision(_) => pattern("deployments", &["", "status"], &[Verb::Update, Verb::Patch]),
+                    DecisionKind::Deleted => self.pattern("replicasets", &[""], &[Verb::Delete]),
+                    DecisionKind::Revision(_) => {
+                        self.pattern("deployments", &["", "status"], &[Verb::Update, Verb::Patch])
+                    }
                 };
                 // Hold every such request: which of them makes the decision is known only from its
                 // body.
-                let armed = control.arm(RequestCommand {
-                    on,
-                    nth: 1,
-                    once: false,
-                    action: RequestAction::Hold(InterceptPoint::Before),
-                });
+                let action = RequestAction::Hold(InterceptPoint::Before);
+                let armed = self.control.arm(RequestCommand { on, nth: 1, once: false, action });
                 ArmedInjection::Decision { armed, decided, during }
             }
-        }));
+        })
     }
-    let Some(fault) = &step.fault else { return Ok(None) };
-    if fault.all().any(|fault| matches!(fault.action, FaultAction::Overtaken(_))) {
-        let arm_late = |late: &Fault| -> Result<Option<ArmedFault>, UnreadableWatch> {
-            let FaultAction::Overtaken(others) = late.action else { return Ok(None) };
-            Ok(Some(match &late.point {
-                FaultPoint::Watch { resource, event } => {
-                    ArmedFault::Watch(watch(resource, *event, WatchAction::Overtaken(others))?)
-                }
-                FaultPoint::Write { nth, resource, subresource, .. } => {
-                    let (on, act) = (pattern(resource, &[subresource], &[]), RequestAction::Overtaken(others));
-                    ArmedFault::Write(control.arm(RequestCommand { on, nth: *nth, once: true, action: act }))
-                }
-            }))
-        };
-        let armed = fault.all().map(arm_late).collect::<Result<Vec<_>, _>>()?;
-        return Ok(Some(ArmedInjection::Late { _armed: armed.into_iter().flatten().collect(), fault }));
-    }
-    Ok(Some(match &fault.point {
-        FaultPoint::Watch { resource, event } => {
-            let act = match fault.action {
-                FaultAction::Lag(time) => WatchAction::Lag(time),
-                FaultAction::Repeat => WatchAction::Repeat,
-                FaultAction::Old(events) => WatchAction::Old(events),
-                _ => WatchAction::Expire,
-            };
-            ArmedInjection::Watch { armed: watch(resource, *event, act)?, fault }
+
+    fn arm_fault<'a>(&self, fault: &'a Fault) -> Result<ArmedInjection<'a>, UnreadableWatch> {
+        if fault.all().any(|fault| matches!(fault.action, FaultAction::Overtaken(_))) {
+            let armed = fault.all().map(|late| self.arm_late(late)).collect::<Result<Vec<_>, _>>()?;
+            return Ok(ArmedInjection::Late { _armed: armed.into_iter().flatten().collect(), fault });
         }
-        FaultPoint::Write { nth, resource, subresource, after } => {
-            let side = if *after { InterceptPoint::After } else { InterceptPoint::Before };
-            let act = match fault.action {
-                FaultAction::Crash | FaultAction::Handover { .. } => RequestAction::Hold(side),
-                FaultAction::Cut => RequestAction::Cut(side),
-                FaultAction::Delay(time) => RequestAction::Delay(time),
-                FaultAction::Refuse(code) => {
-                    RequestAction::Refuse(RefusalKind::from_code(code).unwrap_or(RefusalKind::Internal))
-                }
-                _ => RequestAction::Drop,
-            };
-            let on = pattern(resource, &[subresource], &[]);
-            ArmedInjection::Write {
-                armed: control.arm(RequestCommand { on, nth: *nth, once: true, action: act }),
-                fault,
+        Ok(match &fault.point {
+            FaultPoint::Watch { resource, event } => {
+                let action = match fault.action {
+                    FaultAction::Lag(time) => WatchAction::Lag(time),
+                    FaultAction::Repeat => WatchAction::Repeat,
+                    FaultAction::Old(events) => WatchAction::Old(events),
+                    _ => WatchAction::Expire,
+                };
+                ArmedInjection::Watch { armed: self.arm_watch(resource, *event, action)?, fault }
             }
+            FaultPoint::Write { nth, resource, subresource, after } => {
+                let side = if *after { InterceptPoint::After } else { InterceptPoint::Before };
+                let action = match fault.action {
+                    FaultAction::Crash | FaultAction::Handover { .. } => RequestAction::Hold(side),
+                    FaultAction::Cut => RequestAction::Cut(side),
+                    FaultAction::Delay(time) => RequestAction::Delay(time),
+                    FaultAction::Refuse(code) => {
+                        RequestAction::Refuse(RefusalKind::from_code(code).unwrap_or(RefusalKind::Internal))
+                    }
+                    _ => RequestAction::Drop,
+                };
+                ArmedInjection::Write { armed: self.arm_write(*nth, resource, subresource, action), fault }
+            }
+        })
+    }
+
+    /// `None` for a fault that makes nothing late.
+    fn arm_late(&self, late: &Fault) -> Result<Option<ArmedFault>, UnreadableWatch> {
+        let FaultAction::Overtaken(others) = late.action else { return Ok(None) };
+        Ok(Some(match &late.point {
+            FaultPoint::Watch { resource, event } => {
+                ArmedFault::Watch(self.arm_watch(resource, *event, WatchAction::Overtaken(others))?)
+            }
+            FaultPoint::Write { nth, resource, subresource, .. } => {
+                ArmedFault::Write(self.arm_write(*nth, resource, subresource, RequestAction::Overtaken(others)))
+            }
+        }))
+    }
+
+    fn arm_watch(&self, resource: &str, nth: u32, action: WatchAction) -> Result<ArmedWatch, UnreadableWatch> {
+        let (namespace, resource) = (self.namespace.to_owned(), own_resource(self.workload, resource));
+        let opaque = UnreadableWatch(resource.clone());
+        self.control.arm_watch(WatchCommand { namespace, resource, nth, action }).ok_or(opaque)
+    }
+
+    fn arm_write(&self, nth: u32, resource: &str, subresource: &str, action: RequestAction) -> CommandGuard {
+        let on = self.pattern(resource, &[subresource], &[]);
+        self.control.arm(RequestCommand { on, nth, once: true, action })
+    }
+
+    fn pattern(&self, resource: &str, subresources: &[&str], verbs: &[Verb]) -> Pattern {
+        Pattern {
+            namespace: self.namespace.to_owned(),
+            resource: own_resource(self.workload, resource),
+            subresources: subresources.iter().map(|name| (*name).to_owned()).collect(),
+            verbs: verbs.to_vec(),
+            name: None,
         }
-    }))
+    }
 }

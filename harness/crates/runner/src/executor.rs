@@ -152,7 +152,7 @@ impl Executor {
     ) -> Result<Recording, EnvironmentError> {
         let slot = ExecutionSlot { subjects, ..self.acquire_slot(case).await };
         let recording = slot.play(case, seed).await?;
-        match slot.alone().await {
+        match slot.retry_alone().await {
             Some(alone) => alone.play(case, seed).await,
             None => Ok(recording),
         }
@@ -204,7 +204,7 @@ impl Executor {
 impl<'a> ExecutionSlot<'a> {
     /// If the subject has ended while several cases ran, it is not known which of them caused it.
     /// Returns a slot to run this case again, alone.
-    pub(crate) async fn alone(self) -> Option<ExecutionSlot<'a>> {
+    pub(crate) async fn retry_alone(self) -> Option<ExecutionSlot<'a>> {
         let SlotSite::Session(lease) = self.site else { return None };
         if lease.is_alone() || lease.session().is_intact() {
             return None;

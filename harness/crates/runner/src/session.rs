@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use kube_apiserver_sim::ApiServer;
 use lockstep_case::model::{Case, CompanionController, PodKind};
 use lockstep_case::{RestartOptions, RestartProfile};
 use lockstep_cluster::{ClusterError, FileLock, SiteName, installation};
@@ -109,36 +110,54 @@ impl Session {
     ) -> Result<Self, EnvironmentError> {
         let subjects = SubjectTurns::new(spec.clone(), options.successor.clone());
         subjects.all().try_for_each(|one| one.can_bring(environment.under_test()))?;
-        if let Some(sim) = environment.cluster.virtual_time_server() {
-            let (cluster_controllers, virtual_time) =
-                (&environment.cluster_controllers, environment.virtual_time.as_ref());
-            // Of this project's controllers only the restart controller reads `managedFields`.
-            let server_for = |reads: bool| if reads { sim.clone() } else { sim.without_managed_fields() };
-            let reads =
-                subjects.all().any(SubjectSpec::is_in_go) || environment.under_test().has(Controller::ConfigRestart);
-            let environment_controllers = cluster_controllers.start(
-                server_for(cluster_controllers.are_upstream()).client(),
-                environment.under_test(),
-                virtual_time,
-            )?;
-            if cluster_controllers.are_upstream() {
-                clock::pause(HEAD_START).await;
-            }
-            let interceptor = Interceptor::in_process(server_for(reads));
-            options.sent.iter().for_each(|sent| interceptor.record_requests(sent));
-            let subject = start_subject(environment, spec, &interceptor, "", options).await?;
-            let parts = SessionParts {
-                interceptor,
-                subject,
-                probes: None,
-                unserved: None,
-                environment_controllers,
-                beside: None,
-                exclusive: None,
-                unsupported_before: 0,
-            };
-            return Ok(Self::from_parts(environment, subjects, options, parts));
+        let parts = match environment.cluster.virtual_time_server() {
+            Some(server) => Self::start_in_virtual_time(environment, server, spec, options, &subjects).await?,
+            None => Self::start_on_proved_environment(environment, spec, options, &subjects).await?,
+        };
+        Ok(Self::from_parts(environment, subjects, options, parts))
+    }
+
+    async fn start_in_virtual_time(
+        environment: &Arc<Environment>,
+        server: &ApiServer,
+        spec: &SubjectSpec,
+        options: &SessionOptions,
+        subjects: &SubjectTurns,
+    ) -> Result<SessionParts, EnvironmentError> {
+        let (cluster_controllers, virtual_time) = (&environment.cluster_controllers, environment.virtual_time.as_ref());
+        // Of this project's controllers only the restart controller reads `managedFields`.
+        let server_for = |reads: bool| if reads { server.clone() } else { server.without_managed_fields() };
+        let reads =
+            subjects.all().any(SubjectSpec::is_in_go) || environment.under_test().has(Controller::ConfigRestart);
+        let environment_controllers = cluster_controllers.start(
+            server_for(cluster_controllers.are_upstream()).client(),
+            environment.under_test(),
+            virtual_time,
+        )?;
+        if cluster_controllers.are_upstream() {
+            clock::pause(HEAD_START).await;
         }
+        let interceptor = Interceptor::in_process(server_for(reads));
+        options.sent.iter().for_each(|sent| interceptor.record_requests(sent));
+        let subject = start_subject(environment, spec, &interceptor, "", options).await?;
+        Ok(SessionParts {
+            interceptor,
+            subject,
+            probes: None,
+            unserved: None,
+            environment_controllers,
+            beside: None,
+            exclusive: None,
+            unsupported_before: 0,
+        })
+    }
+
+    async fn start_on_proved_environment(
+        environment: &Arc<Environment>,
+        spec: &SubjectSpec,
+        options: &SessionOptions,
+        subjects: &SubjectTurns,
+    ) -> Result<SessionParts, EnvironmentError> {
         let exclusive = environment.cluster.lock_for_subject().await?;
         let unsupported_before = environment.cluster.unsupported_requests().await?.len();
         remove_leftovers(&environment.client).await.map_err(|error| ObserveError::Probe(Box::new(error)))?;
@@ -149,7 +168,7 @@ impl Session {
             if let Some(beside) = &beside {
                 beside.start(environment).await?;
             }
-            let interceptor = interceptor(environment, &subjects).await?;
+            let interceptor = interceptor(environment, subjects).await?;
             options.sent.iter().for_each(|sent| interceptor.record_requests(sent));
             let probe = probes.first();
             let redaction = Redaction::default();
@@ -175,7 +194,7 @@ impl Session {
         };
         let unserved = (!taken_up)
             .then(|| describe_unserved_probe(environment, interceptor.log(), probes.first(), options.budget));
-        let parts = SessionParts {
+        Ok(SessionParts {
             interceptor,
             subject,
             probes: Some(probes),
@@ -184,8 +203,7 @@ impl Session {
             beside,
             exclusive: Some(exclusive),
             unsupported_before,
-        };
-        Ok(Self::from_parts(environment, subjects, options, parts))
+        })
     }
 
     fn from_parts(

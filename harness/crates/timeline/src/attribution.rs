@@ -67,12 +67,12 @@ impl<'a> FrameReader<'a> for Attribution<'a> {
         match frame.entry {
             RecordingEntry::Step(_) => self.has_begun = true,
             RecordingEntry::Object(_) => {
-                let decided = frame.version.and_then(|version| deciding_controller(version, frame));
-                self.attribution(frame.step, decided).into_iter().for_each(|tally| tally.has_decision = true);
+                let controller = frame.version.and_then(|version| deciding_controller(version, frame));
+                self.attribution(frame.step, controller).into_iter().for_each(|tally| tally.has_decision = true);
             }
             RecordingEntry::Request(request) => {
-                let written = writing_controller(request);
-                self.attribution(frame.step, written).into_iter().for_each(|tally| tally.subject_wrote = true);
+                let controller = writing_controller(request);
+                self.attribution(frame.step, controller).into_iter().for_each(|tally| tally.subject_wrote = true);
             }
             RecordingEntry::Header(_)
             | RecordingEntry::PodNames(_)

@@ -183,7 +183,7 @@ impl<'a> TimelineBuilder<'a> {
         }));
     }
 
-    fn settled(&mut self, world: &RecordedObjects<'a>) {
+    fn add_checkpoint(&mut self, world: &RecordedObjects<'a>) {
         self.watch.reset();
         if let Some(draft) = self.drafts.last_mut() {
             draft.checkpoint = self.checkpoint.states(world, self.names, &self.uncertain);
@@ -209,7 +209,7 @@ impl<'a> FrameReader<'a> for TimelineBuilder<'a> {
                     self.version(version, frame);
                 }
             }
-            RecordingEntry::Settled(_) => self.settled(frame.objects),
+            RecordingEntry::Settled(_) => self.add_checkpoint(frame.objects),
             RecordingEntry::Injected(meeting) => {
                 self.watch.record_injection();
                 let draft = self.drafts.last_mut();

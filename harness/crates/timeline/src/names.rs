@@ -70,11 +70,11 @@ impl NormalizedNames {
             }
         }
         if recording.header.controllers.has(Controller::ReplicaSet) {
-            let made = sets
+            let case_sets = sets
                 .iter()
                 .filter(|set| set.version.by == WriterRole::Driver && set.version.change == ChangeType::Added);
-            let without = made.filter(|set| names.rank_of(&set.uid).0.is_none());
-            names.case_sets = without.map(|set| (set.uid.clone(), set.version.name.clone())).collect();
+            let unowned = case_sets.filter(|set| names.rank_of(&set.uid).0.is_none());
+            names.case_sets = unowned.map(|set| (set.uid.clone(), set.version.name.clone())).collect();
         }
         names.by_real_name = names.message_names(&sets);
         names

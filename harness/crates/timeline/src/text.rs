@@ -91,11 +91,11 @@ pub(super) fn render_blocks<'a>(blocks: impl Iterator<Item = TextBlock<'a>>, onl
     for TextBlock { heading, lines: happened, states } in blocks {
         text += &heading;
         text.push('\n');
-        let left = match only_changes {
+        let state_lines = match only_changes {
             true => changed_lines(before, states),
             false => states.iter().cloned().map(TimelineLine::State).collect(),
         };
-        for line in happened.into_iter().chain(left) {
+        for line in happened.into_iter().chain(state_lines) {
             text += &line.indented();
             text.push('\n');
         }
@@ -121,13 +121,13 @@ fn changed_lines(before: &[Arc<State>], now: &[Arc<State>]) -> Vec<TimelineLine>
 
 impl Display for Provenance {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        let Self { name, controller, server, recordings, times_seen: seen, boots } = self;
-        let seen = seen.map_or_else(String::new, |seen| format!("seen {seen} of "));
+        let Self { name, controller, server, recordings, times_seen, boots } = self;
+        let share = times_seen.map_or_else(String::new, |times| format!("seen {times} of "));
         let s = |n: &u32| if *n == 1 { "" } else { "s" };
         let (rs, bs) = (s(recordings), s(boots));
         write!(
             f,
-            "# {name}: {controller} on {server}; {seen}{recordings} recording{rs}, {boots} boot{bs}. {WRITTEN_BY}"
+            "# {name}: {controller} on {server}; {share}{recordings} recording{rs}, {boots} boot{bs}. {WRITTEN_BY}"
         )
     }
 }

@@ -72,9 +72,9 @@ impl<'a> RecordingAnalysis<'a> {
             TimelineLocation::Events => None,
         };
         let wrote = |line| self.beside.has(step, line);
-        let other = self.recording.header.beside.as_ref();
-        match other.filter(|_| !difference.is_left_out() && difference.actual_line().is_some_and(wrote)) {
-            Some(other) => FindingKind::WrittenBeside(difference.clone(), other.name.clone()),
+        let identity = self.recording.header.beside.as_ref();
+        match identity.filter(|_| !difference.is_left_out() && difference.actual_line().is_some_and(wrote)) {
+            Some(identity) => FindingKind::WrittenBeside(difference.clone(), identity.name.clone()),
             None => FindingKind::Divergence(difference.clone()),
         }
     }
@@ -298,17 +298,16 @@ fn judge_against_run(case: &Arc<Case>, account: &RecordingAnalysis<'_>, baseline
     match (!by_rules).then(|| compare_live(&expected, &actual)) {
         None => {}
         Some(Err(BothIdle)) => findings.push(idle()),
-        Some(Ok(found)) => {
+        Some(Ok(mut all)) => {
             let covered = |difference: &Difference| match difference.place {
                 TimelineLocation::Step(step) => {
                     others.covers(step) && !after_end(others, step, difference.expected.is_none())
                 }
                 TimelineLocation::Events => others.environment_trouble().is_none() && others.completed,
             };
-            let mut found = found;
-            found.differences.retain(covered);
-            findings.extend(divergences(account, &found, &evidence));
-            comparison = Some(found);
+            all.differences.retain(covered);
+            findings.extend(divergences(account, &all, &evidence));
+            comparison = Some(all);
         }
     }
     if let Some(environment) = others.environment_trouble() {
@@ -468,8 +467,8 @@ fn expectations(account: &RecordingAnalysis<'_>, evidence: &RunEvidence) -> Vec<
 
 /// The steps that contradict the case's own expectation of its named pods, whatever is blessed.
 fn unexpected(account: &RecordingAnalysis<'_>, evidence: &RunEvidence) -> Vec<VerdictFinding> {
-    let found = account.wrong_pods.iter().filter(|(step, _)| evidence.covers(*step));
-    found.map(|(step, what)| at_step(*step, FindingKind::Unexpected(what.clone()), evidence)).collect()
+    let steps = account.wrong_pods.iter().filter(|(step, _)| evidence.covers(*step));
+    steps.map(|(step, what)| at_step(*step, FindingKind::Unexpected(what.clone()), evidence)).collect()
 }
 
 /// The rules that do not hold, as far as there is evidence.

@@ -123,7 +123,7 @@ pub(super) async fn execute(arguments: Arguments, typed: &CommandLine) -> Result
     let fuzzer = Fuzzer::new(arguments.sharding.shard().seed(play_args.seed()), &Areas::only(&arguments.only));
     let mut search =
         Search { arguments: &arguments, play_args: &play_args, typed, specs: &specs, runner, ours, fuzzer, since };
-    let ended = search.run().await;
+    let result = search.run().await;
     setup.close_programs().await;
     let (searched, most) = (search.result(), search.most());
     // To have played nothing proves nothing. A shard may have none of a few programs.
@@ -133,11 +133,11 @@ pub(super) async fn execute(arguments: Arguments, typed: &CommandLine) -> Result
         _ => searched.outcome(),
     };
     searched.lines().iter().for_each(|line| say!("{line}"));
-    if let (Some(results), Ok(()), None) = (results, &ended, Interrupt::for_process().cause()) {
+    if let (Some(results), Ok(()), None) = (results, &result, Interrupt::for_process().cause()) {
         results.add(serde_json::to_string(&searched).expect("texts and numbers can be written as JSON"));
         results.write(&[outcome], since.elapsed().as_secs_f64())?;
     }
-    ended.map(|()| outcome)
+    result.map(|()| outcome)
 }
 
 /// Upstream as the reference, if it is already built for virtual time. Nothing is built unless the

@@ -27,8 +27,9 @@ use lockstep_subject::SubjectSpec;
 use lockstep_support::clock;
 use lockstep_support::outcome::RunOutcome;
 use lockstep_support::sanitize::quote;
+use lockstep_timeline::StepId;
 use lockstep_timeline::versions::{Minor, without_build};
-use lockstep_verdict::{FindingKind, TimelineLocation as Where};
+use lockstep_verdict::{FindingKind, Judgement, TimelineLocation as Where};
 
 use super::cluster_args::default_cluster;
 use super::compare::judge_pair;
@@ -156,8 +157,16 @@ pub(super) async fn execute_replay(
     };
     reporters.events.emit(&RunEvent::CaseJudged(&judged))?;
     arguments.reports.keep_evidence(Path::new(""), &judged)?;
-    let (cluster, controller) = (&live.header.subject.name, expected.header.subject.title());
-    match (second.outcome(), second.findings.first()) {
+    note_conclusion(&live.header.subject.name, &expected.header.subject.title(), &second, unsettled_end);
+    let outcomes = [second.outcome()];
+    reporters.end(&Ok(()), (&outcomes, 1), since)?;
+    Ok(RunOutcome::most_severe(outcomes))
+}
+
+/// Says in a sentence whether the cluster did what the controller does. `unsettled_end`: the step in
+/// which the recording ended before the controllers had settled.
+fn note_conclusion(cluster: &str, controller: &str, judgement: &Judgement, unsettled_end: Option<StepId>) {
+    match (judgement.outcome(), judgement.findings.first()) {
         (RunOutcome::Conformant, _) => note!("{cluster} did what {controller} does"),
         (RunOutcome::NonConformant, Some(finding)) => {
             note!("{cluster} did not do what {controller} does: {}", finding.place);
@@ -168,15 +177,12 @@ pub(super) async fn execute_replay(
         _ => note!("whether {cluster} did what {controller} does cannot be said"),
     }
     // A finding in that step already says so.
-    let has_finding = |step| second.findings.iter().any(|finding| finding.place == Where::Step(step));
+    let has_finding = |step| judgement.findings.iter().any(|finding| finding.place == Where::Step(step));
     if let Some(step) = unsettled_end.filter(|step| !has_finding(*step)) {
         note!(
             "the recording ends before the controllers had settled, so {step} may lack decisions; capture for longer"
         );
     }
-    let outcomes = [second.outcome()];
-    reporters.end(&Ok(()), (&outcomes, 1), since)?;
-    Ok(RunOutcome::most_severe(outcomes))
 }
 
 /// The case to play.

@@ -44,7 +44,7 @@ impl MonitorCounts {
         *self.breaches.entry(key).or_default() += 1;
     }
 
-    pub(super) fn failed(&mut self, kind: &'static str) {
+    pub(super) fn count_failure(&mut self, kind: &'static str) {
         *self.failed.entry(kind).or_default() += 1;
     }
 
@@ -157,7 +157,7 @@ mod tests {
         let mut counts = MonitorCounts { deployments: 2, behind: 1_500, ..MonitorCounts::default() };
         counts.breach("shop", "web", "surge");
         counts.breach("shop", "web", "surge");
-        counts.failed("webhook");
+        counts.count_failure("webhook");
         let text = counts.text();
         for line in [
             "lockstep_watch_deployments 2",

@@ -225,7 +225,7 @@ impl<'a> OutputTasks<'a> {
 
     fn send(&mut self, kind: &'static str, alert: impl Future<Output = Result<(), String>> + Send + 'static) {
         if self.under_way.len() >= ALERTS {
-            self.monitor.counts.failed(kind);
+            self.monitor.counts.count_failure(kind);
             return;
         }
         self.under_way.spawn(async move { (kind, alert.await) });
@@ -235,7 +235,7 @@ impl<'a> OutputTasks<'a> {
         // A task that panicked counts as failed.
         let (kind, outcome) = done.unwrap_or(("panic", Err("it panicked".to_owned())));
         if let Err(why) = outcome {
-            self.monitor.counts.failed(kind);
+            self.monitor.counts.count_failure(kind);
             report(WatchMessage::Note(&format!("the {kind} was lost: {why}")));
         }
     }

@@ -78,7 +78,7 @@ impl Equation {
 
 impl EquationTracker {
     /// Mark this object: its equations must be evaluated again.
-    pub(super) fn changed(&mut self, kind: WatchedKind, name: &str) {
+    pub(super) fn mark_changed(&mut self, kind: WatchedKind, name: &str) {
         self.changed.insert((kind, name.to_owned()));
     }
 

@@ -100,7 +100,7 @@ impl NamespaceCache {
     }
 
     fn deployment_changed(&mut self, name: &str, before: Option<&CachedObject>) {
-        self.equations.changed(WatchedKind::Deployment, name);
+        self.equations.mark_changed(WatchedKind::Deployment, name);
         let uid = |object: &CachedObject| object.text("/metadata/uid").to_owned();
         let now = self.get(WatchedKind::Deployment, name).map(uid);
         let before = before.map(uid);
@@ -110,13 +110,13 @@ impl NamespaceCache {
         for (uid, name) in before.map(|uid| (uid, None)).into_iter().chain(now.map(|uid| (uid, Some(name)))) {
             self.sets.put_deployment(&uid, name);
             for set in self.sets.referring(&uid) {
-                self.equations.changed(WatchedKind::ReplicaSet, set);
+                self.equations.mark_changed(WatchedKind::ReplicaSet, set);
             }
         }
     }
 
     fn set_changed(&mut self, name: &str, before: Option<&CachedObject>) {
-        self.equations.changed(WatchedKind::ReplicaSet, name);
+        self.equations.mark_changed(WatchedKind::ReplicaSet, name);
         let set = self.objects.get(&WatchedKind::ReplicaSet).and_then(|all| all.get(name));
         let deployments = |sets: &ReplicaSetIndex| {
             let controller = sets.controller(name)?;
@@ -126,7 +126,7 @@ impl NamespaceCache {
         self.sets.put(name, set);
         let is = deployments(&self.sets);
         for deployment in was.into_iter().chain(is) {
-            self.equations.changed(WatchedKind::Deployment, &deployment);
+            self.equations.mark_changed(WatchedKind::Deployment, &deployment);
         }
         // The counts of its pods depend on its selector, which does not change while it exists.
         let identity = |object: &CachedObject| (object.text("/metadata/uid").to_owned(), object.first);
@@ -143,7 +143,7 @@ impl NamespaceCache {
     }
 
     fn pod_changed(&mut self, name: &str) {
-        self.equations.changed(WatchedKind::Pod, name);
+        self.equations.mark_changed(WatchedKind::Pod, name);
         self.mark_set_of(name);
         let Some(pod) = self.objects.get(&WatchedKind::Pod).and_then(|all| all.get(name)) else {
             return self.pods.remove(name);
@@ -157,7 +157,7 @@ impl NamespaceCache {
     /// Mark the ReplicaSet of a pod: its equations must be evaluated again.
     fn mark_set_of(&mut self, pod: &str) {
         if let Some(set) = self.pods.controller(pod).and_then(|uid| self.sets.name_of(uid)) {
-            self.equations.changed(WatchedKind::ReplicaSet, set);
+            self.equations.mark_changed(WatchedKind::ReplicaSet, set);
         }
     }
 }

@@ -117,8 +117,9 @@ impl Probe {
         let beside = None;
         let probe =
             Self { client, cache, under_test, claims, pulse, offered_at, response_times, beside, created, namespace };
-        let made = make_namespace(&probe.client, &probe.namespace, Some(installation())).await;
-        made.map_err(|e| ObserveError::Probe(Box::new(e)))?;
+        make_namespace(&probe.client, &probe.namespace, Some(installation()))
+            .await
+            .map_err(|error| ObserveError::Probe(Box::new(error)))?;
         probe.create(WatchedKind::Deployment, DEPLOYMENT).await?;
         if probe.under_test.has(Controller::ReplicaSet) {
             probe.create(WatchedKind::ReplicaSet, BARE).await?;

@@ -477,7 +477,7 @@ impl Setup {
             let mut began = clock::instant();
             self.events.emit(&RunEvent::CaseStarted { case })?;
             let (mut recording, mut output) = turn.play_with_output(case, round.seed, plan.output).await?;
-            if let Some(alone) = turn.alone().await {
+            if let Some(alone) = turn.retry_alone().await {
                 began = clock::instant();
                 (recording, output) = alone.play_with_output(case, round.seed, plan.output).await?;
             }

@@ -30,17 +30,17 @@ pub fn reasons(step: &TimelineStep, before: Option<&StepTotals>, after: &StepTot
         .iter()
         .map(|decision| {
             let deployment = after.deployments.keys().find(|name| belongs_to(&decision.object, name))?;
-            let own = |name: &str| belongs_to(name, deployment);
+            let is_own = |name: &str| belongs_to(name, deployment);
             let context = StepContext {
                 bounds: after.bounds.get(deployment),
-                available: available(old, &after.replica_sets, own),
+                available: available(old, &after.replica_sets, is_own),
                 unavailable: old.iter().map(|(name, size)| (name.as_str(), size.desired - size.available)).collect(),
-                newest: newest(after, old, own),
+                newest: newest(after, old, is_own),
             };
             let reason = explain(
                 decision,
                 &context,
-                &wanted.iter().filter(|(name, _)| own(name)).map(|(name, n)| (name.as_str(), *n)).collect(),
+                &wanted.iter().filter(|(name, _)| is_own(name)).map(|(name, n)| (name.as_str(), *n)).collect(),
             );
             match decision.action {
                 DecisionAction::Created(to) | DecisionAction::Resized { to, .. } => {
