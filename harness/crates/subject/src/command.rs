@@ -123,15 +123,21 @@ pub(super) async fn end(child: &supervise::Child) {
     }
 }
 
-/// The first line of `PROGRAM --version`, or the program's name. The program gets no kubeconfig and
-/// little time.
+/// The first line of `PROGRAM --version`, or the program's name. The program gets little time, and
+/// an empty home folder, as the user's may have a kubeconfig.
 pub(super) async fn version(program: &Path) -> String {
-    let mut command = tokio::process::Command::new(program);
-    command.arg("--version").env_clear().envs(environment(&[])).stdin(Stdio::null()).kill_on_drop(true);
-    let output = tokio::time::timeout(Duration::from_secs(5), command.output()).await.ok();
-    let output = output.and_then(Result::ok).filter(|output| output.status.success());
-    let line = output.and_then(|output| String::from_utf8_lossy(&output.stdout).lines().next().map(str::to_owned));
+    let line = first_line_of_version(program).await;
     line.unwrap_or_else(|| program.display().to_string())
+}
+
+async fn first_line_of_version(program: &Path) -> Option<String> {
+    let home = tempfile::Builder::new().prefix("lockstep-version-").tempdir().ok()?;
+    let mut command = tokio::process::Command::new(program);
+    command.arg("--version").env_clear().envs(environment(&[])).env("HOME", home.path());
+    command.stdin(Stdio::null()).kill_on_drop(true);
+    let output = tokio::time::timeout(Duration::from_secs(5), command.output()).await.ok()?.ok()?;
+    let line = || String::from_utf8_lossy(&output.stdout).lines().next().map(str::to_owned);
+    output.status.success().then(line).flatten()
 }
 
 /// An excerpt of what a subject has printed since a position in its log, to follow a colon.
@@ -160,5 +166,19 @@ mod tests {
         for name in ["NO_PROXY", "no_proxy", "PATH", "HOME", "LANG", "LC_ALL", "GODEBUG", "RUST_LOG"] {
             assert!(is_needed(name), "{name}");
         }
+    }
+
+    #[tokio::test]
+    async fn version_is_asked_for_in_an_empty_home_folder() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let (program, home) = (folder.path().join("program"), folder.path().join("home"));
+        let script = format!("#!/bin/sh\necho \"$HOME\" > {}\nls -A \"$HOME\"; echo v1\n", home.display());
+        std::fs::write(&program, script).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700)).unwrap();
+        assert_eq!(version(&program).await, "v1");
+        let home = std::fs::read_to_string(home).unwrap();
+        let home = home.trim_end();
+        assert!(Some(Path::new(home)) != std::env::home_dir().as_deref() && !Path::new(home).exists(), "{home}");
     }
 }
