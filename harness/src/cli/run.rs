@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use lockstep_case::Case;
 use lockstep_cluster::SiteName;
-use lockstep_recording::FileName;
+use lockstep_recording::{Blame, FileName};
 use lockstep_report::RerunCommands;
 use lockstep_runner::Executor;
 use lockstep_runner::run::{CompletedPlay, JudgedPlay, PlayPlan, PlayRound, RunEvent, Setup, Subscribers};
@@ -220,7 +220,8 @@ impl RunState<'_> {
         self.events.emit(&RunEvent::CasesPlayed { title: &spec.to_string(), plays, took: since.elapsed() })?;
         // If the subject ended between two cases, no case shows it, but it is a failure.
         let between = player.sessions().into_iter().flat_map(|session| session.exits_between_cases());
-        self.outcomes.extend(between.map(|_| RunOutcome::NonConformant));
+        let by_subject = between.filter(|end| end.blame == Blame::Subject);
+        self.outcomes.extend(by_subject.map(|_| RunOutcome::NonConformant));
         if self.outcomes[before..].contains(&RunOutcome::Inconclusive)
             && let Some(logs) = player.keep_logs().await
         {

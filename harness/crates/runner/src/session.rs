@@ -11,7 +11,7 @@ use lockstep_cluster::{ClusterError, FileLock, SiteName, installation};
 use lockstep_intercept::Interceptor;
 use lockstep_recording::controllers::Controller;
 use lockstep_recording::secret::Redaction;
-use lockstep_recording::{FORMAT, Header, Identity};
+use lockstep_recording::{FORMAT, Header, Identity, Trouble};
 use lockstep_subject::{HEAD_START, RunningSubject, SubjectError, SubjectSpec};
 use lockstep_support::clock;
 
@@ -79,7 +79,7 @@ pub(super) struct UnexpectedExits {
     /// Whether it exited while several cases ran.
     pub(super) is_shared: bool,
     /// After which case, and how.
-    pub(super) descriptions: Vec<String>,
+    pub(super) between_cases: Vec<Trouble>,
 }
 
 /// The parts of a session whose subject runs.
@@ -517,14 +517,33 @@ impl Session {
 
 impl UnexpectedExits {
     /// Record an exit, unless a case has reported it.
-    pub(super) fn record(&mut self, ended: &str) {
+    pub(super) fn record(&mut self, ended: &Trouble) {
         if !std::mem::replace(&mut self.is_reported, true) {
             let when = match (self.last_case.as_str(), self.is_shared) {
                 ("", _) => "before the first case, between cases".to_owned(),
                 (last, true) => format!("with {last}, in one of several cases, which are played again alone"),
                 (last, false) => format!("after {last}, between cases"),
             };
-            self.descriptions.push(format!("{when}: {ended}"));
+            self.between_cases.push(Trouble { why: format!("{when}: {}", ended.why), ..ended.clone() });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lockstep_recording::Blame;
+
+    use super::*;
+
+    #[test]
+    fn an_exit_between_cases_is_recorded_once_with_its_blame() {
+        for blame in [Blame::Environment, Blame::Subject] {
+            let mut exits = UnexpectedExits { last_case: "scale/x".to_owned(), ..UnexpectedExits::default() };
+            let ended = Trouble::new(blame, "the subject ended");
+            exits.record(&ended);
+            exits.record(&ended);
+            let why = "after scale/x, between cases: the subject ended";
+            assert_eq!(exits.between_cases, [Trouble::new(blame, why)]);
         }
     }
 }

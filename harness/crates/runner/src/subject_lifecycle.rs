@@ -80,7 +80,7 @@ impl Session {
             beside.restart_if_ended(&self.environment).await?;
         }
         let (Some(probes), Some(ended)) = (&self.probes, self.exited()) else { return Ok(()) };
-        self.exits().record(&ended.why);
+        self.exits().record(&ended);
         tracing::info!(ended = ended.why, "starting the subject again");
         self.stop().await;
         // The objects that made it exit may still exist, and must not do so again.
@@ -131,16 +131,17 @@ impl Session {
         }
     }
 
-    /// How the subject exited between cases or after the last one, which no case shows.
-    pub fn exits_between_cases(&self) -> Vec<String> {
+    /// How the subject exited between cases or after the last one, which no case shows, and who is
+    /// to blame.
+    pub fn exits_between_cases(&self) -> Vec<Trouble> {
         let mut exits = self.exits();
         // A subject may end because its server has ended.
         if self.environment.ended().is_none()
             && let Some(ended) = self.exited()
         {
-            exits.record(&ended.why);
+            exits.record(&ended);
         }
-        exits.descriptions.clone()
+        exits.between_cases.clone()
     }
 
     /// What is known of a subject that got into trouble; `None` in virtual time, where it has

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use lockstep_case::RestartOptions;
 use lockstep_cluster as cluster;
-use lockstep_cluster::supervise::Child;
+use lockstep_cluster::supervise::{Child, Exit};
 use lockstep_recording::controllers::{Controller, ControllerSet};
-use lockstep_recording::{Identity, Trouble};
+use lockstep_recording::{Blame, Identity, Trouble};
 
 use crate::command::{self, ENDED};
 use crate::pod_env::SubjectHome;
@@ -236,8 +236,7 @@ impl RunningSubject {
             SubjectHandle::Task(task) => task.ended().map(|why| Trouble::ended(format!("{ENDED}: {why}"))),
             SubjectHandle::Virtual(task) => task.ended(),
             SubjectHandle::Process { child, log, printed } => {
-                let message = |status| format!("{ENDED} ({status}){}", command::last_words(log, *printed));
-                child.exited().map(message).map(Trouble::ended)
+                child.exited().map(|exit| trouble_of(exit, &command::last_words(log, *printed)))
             }
             SubjectHandle::Pods(pods) => pods.failure().map(Trouble::ended),
         }
@@ -279,6 +278,15 @@ impl RunningSubject {
     }
 }
 
+/// What the exit of a subject's process says about the subject: nothing, if its supervisor ended
+/// first, as the harness then kills the subject.
+fn trouble_of(exit: Exit, last_words: &str) -> Trouble {
+    match exit {
+        Exit::Code(_) | Exit::Signal(_) => Trouble::ended(format!("{ENDED} ({exit}){last_words}")),
+        Exit::Unknown => Trouble::new(Blame::Environment, format!("{ENDED} with its supervisor{last_words}")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
@@ -303,5 +311,15 @@ mod tests {
         let found = spec.parse::<SubjectSpec>().unwrap().can_bring(&controllers.parse().unwrap());
         let found = found.err().map(|error| error.to_string());
         assert!(found.as_ref().map(|said| said.contains(refusal.unwrap_or("?"))) == refusal.map(|_| true), "{found:?}");
+    }
+
+    #[rstest]
+    #[case(Exit::Code(1), Blame::Subject, "the subject ended (exit code 1); it printed nothing")]
+    #[case(Exit::Signal(9), Blame::Subject, "the subject ended (signal 9); it printed nothing")]
+    #[case(Exit::Unknown, Blame::Environment, "the subject ended with its supervisor; it printed nothing")]
+    fn end_with_its_supervisor_is_not_the_subjects_fault(#[case] exit: Exit, #[case] blame: Blame, #[case] why: &str) {
+        let trouble = trouble_of(exit, "; it printed nothing");
+        assert_eq!((trouble.blame, trouble.why.as_str()), (blame, why));
+        assert_eq!(trouble.ended, blame == Blame::Subject);
     }
 }

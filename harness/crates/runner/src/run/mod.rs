@@ -345,7 +345,7 @@ impl Setup {
     fn emit_session_end(&self, spec: &SubjectSpec, session: &Session) -> Result<(), PlayError> {
         let (requests, refused) = session.requests();
         let refused: Vec<(String, u64)> = refused.into_iter().collect();
-        let ends = session.exits_between_cases();
+        let ends: Vec<String> = session.exits_between_cases().into_iter().map(|end| end.why).collect();
         Ok(self.events.emit(&RunEvent::SessionEnded {
             spec,
             requests,
