@@ -37,6 +37,8 @@ use super::reported_deployments::ReportedDeployments;
 use super::response_times::ResponseTimes;
 use super::{CachedObject, ObserveError, WatchCache, WatchedKind};
 
+/// How long the test environment may take to answer once the subject's time is up.
+const ANSWER: Duration = Duration::from_secs(5);
 const REPLICAS: &str = "/spec/replicas";
 const DEPLOYMENT: &str = "probe";
 /// How the names of further Deployments begin.
@@ -193,24 +195,35 @@ impl Probe {
         }
         self.cache.until(budget, || exited() || self.pod().is_some() && self.deployment().is_some()).await;
         let (Some(pod), Some(deployment)) = (self.pod(), self.deployment()) else {
-            return self.reach_of_environment(Duration::from_secs(5)).await;
+            return self.reach_of_environment(ANSWER).await;
         };
         let since = clock::instant();
         // The opposite of what the far end has now, so that only this flip can cause an arrival.
         let ready = deployment.int(READY) == 0;
         if set_ready(&self.client, &self.namespace, &pod.name, ready).await.is_err() {
-            return self.reach_of_environment(Duration::from_secs(5)).await;
+            return self.reach_of_environment(ANSWER).await;
         }
         let wanted = i64::from(ready);
         let travelled = |object: Option<CachedObject>| object.is_some_and(|o| o.int(READY) == wanted);
         let counted = || !self.claims.owned.ready || travelled(self.replica_set());
         let arrived = || counted() && travelled(self.deployment());
-        if self.cache.until(budget, || exited() || arrived()).await && arrived() {
-            self.response_times.record(since.elapsed());
-            Reach::Subject
-        } else {
-            self.reach_of_environment(Duration::from_secs(5)).await
+        self.cache.until(budget, || exited() || arrived()).await;
+        self.reach(since, arrived).await
+    }
+
+    /// How far a flip got that was sent at `since`, when it has `arrived` or its time is up. It is
+    /// looked at again when the environment has answered: if the harness did not run for a while,
+    /// its time was up before it had read what the watches had delivered.
+    async fn reach(&self, since: Instant, arrived: impl Fn() -> bool) -> Reach {
+        let took = since.elapsed();
+        if !arrived() {
+            let reach = self.reach_of_environment(ANSWER).await;
+            if reach == Reach::Nowhere || !arrived() {
+                return reach;
+            }
         }
+        self.response_times.record(took);
+        Reach::Subject
     }
 
     /// Flip the size for a subject that reports no ready pods: it follows the Deployment's
@@ -219,7 +232,7 @@ impl Probe {
     async fn resize(&self, budget: Duration, exited: &(dyn Fn() -> bool + Sync)) -> Reach {
         self.cache.until(budget, || exited() || self.deployment().is_some() && self.replica_set().is_some()).await;
         let (Some(deployment), Some(set)) = (self.deployment(), self.replica_set()) else {
-            return self.reach_of_environment(Duration::from_secs(5)).await;
+            return self.reach_of_environment(ANSWER).await;
         };
         let since = clock::instant();
         // Another size than the ReplicaSet has now, so that only this flip can cause an arrival.
@@ -231,24 +244,19 @@ impl Probe {
             let answer = api.patch(name, &PatchParams::default(), &size(replicas)).await.ok()?;
             answer.metadata.resource_version?.parse::<u64>().ok()
         };
-        let travelled = async || {
+        let left = || budget.saturating_sub(since.elapsed());
+        let resized = async {
             write(WatchedKind::Deployment, &deployment.name, wanted).await?;
-            let left = || budget.saturating_sub(since.elapsed());
             self.cache.until(left(), || exited() || has_size()).await;
             if !has_size() {
                 return None;
             }
-            let version = write(WatchedKind::ReplicaSet, &set.name, wanted + 1).await?;
-            let restored = || self.cache.has_seen(WatchedKind::ReplicaSet, version) && has_size();
-            self.cache.until(left(), || exited() || restored()).await;
-            restored().then_some(())
+            write(WatchedKind::ReplicaSet, &set.name, wanted + 1).await
         };
-        if travelled().await.is_some() {
-            self.response_times.record(since.elapsed());
-            Reach::Subject
-        } else {
-            self.reach_of_environment(Duration::from_secs(5)).await
-        }
+        let Some(version) = resized.await else { return self.reach_of_environment(ANSWER).await };
+        let restored = || self.cache.has_seen(WatchedKind::ReplicaSet, version) && has_size();
+        self.cache.until(left(), || exited() || restored()).await;
+        self.reach(since, restored).await
     }
 
     /// Create another Deployment, for a subject that does not claim sizes, or that shares them: it
@@ -258,17 +266,18 @@ impl Probe {
         let since = clock::instant();
         let name = format!("{ANOTHER}{}", self.created.fetch_add(1, Ordering::Relaxed));
         if self.create(WatchedKind::Deployment, &name).await.is_err() {
-            return self.reach_of_environment(Duration::from_secs(5)).await;
+            return self.reach_of_environment(ANSWER).await;
         }
         let has_set = || self.replica_set_of(&name).is_some();
-        let mut arrived = self.cache.until(budget, || exited() || has_set()).await && has_set();
-        if let (true, Some(beside)) = (arrived, &self.beside) {
-            arrived = beside.wait_for(&name, budget.saturating_sub(since.elapsed()), exited).await;
+        self.cache.until(budget, || exited() || has_set()).await;
+        if let (true, Some(beside)) = (has_set(), &self.beside) {
+            beside.wait_for(&name, budget.saturating_sub(since.elapsed()), exited).await;
         }
-        if !arrived {
-            return self.reach_of_environment(Duration::from_secs(5)).await;
+        let is_reported = || self.beside.as_ref().is_none_or(|beside| beside.has(&name));
+        let reach = self.reach(since, || has_set() && is_reported()).await;
+        if reach != Reach::Subject {
+            return reach;
         }
-        self.response_times.record(since.elapsed());
         let api = api(&self.client, &self.namespace, WatchedKind::Deployment);
         api.delete(&name, &DeleteParams::background()).await.ok();
         Reach::Subject
@@ -354,7 +363,7 @@ impl Probe {
         else {
             return Ok(());
         };
-        if self.reach_of_environment(Duration::from_secs(5)).await == Reach::Nowhere {
+        if self.reach_of_environment(ANSWER).await == Reach::Nowhere {
             return Err(environment(self.dead_environment()));
         }
         let why = match silent {
@@ -517,6 +526,40 @@ mod tests {
             Probe { client, cache, under_test, claims, pulse, offered_at, response_times, beside, created, namespace };
         probe.offered_at.get_or_init(clock::instant);
         probe
+    }
+
+    /// Deliver an object of the probe's namespace.
+    fn deliver(probe: &Probe, kind: WatchedKind, name: &str, owner: Option<&str>, status: &Value) {
+        let owners = owner.map(|uid| json!([{"kind": "x", "name": "x", "uid": uid, "controller": true}]));
+        let metadata = json!({"name": name, "namespace": "probe", "uid": name, "resourceVersion": "1",
+            "ownerReferences": owners.unwrap_or_default()});
+        let object = json!({"metadata": metadata, "spec": {"replicas": 1}, "status": status});
+        probe.cache.deliver(kind, lockstep_recording::ChangeType::Modified, object);
+    }
+
+    /// A flip whose arrival is read so much later than its time was up.
+    async fn flip_read_late(late: Duration) -> Reach {
+        let probe = asking();
+        let ready = |number: i64| json!({"readyReplicas": number});
+        deliver(&probe, WatchedKind::Deployment, DEPLOYMENT, None, &ready(0));
+        for (set, pod, owner) in [("set", "pod", Some(DEPLOYMENT)), ("environment", "beat", None)] {
+            deliver(&probe, WatchedKind::ReplicaSet, set, owner, &ready(0));
+            deliver(&probe, WatchedKind::Pod, pod, Some(set), &json!({"phase": "Running"}));
+        }
+        let budget = Duration::from_secs(20);
+        let arrival = async {
+            clock::pause(budget + late).await;
+            deliver(&probe, WatchedKind::ReplicaSet, "set", Some(DEPLOYMENT), &ready(1));
+            deliver(&probe, WatchedKind::Deployment, DEPLOYMENT, None, &ready(1));
+            deliver(&probe, WatchedKind::ReplicaSet, "environment", None, &ready(1));
+        };
+        futures::join!(probe.flip(budget, &|| false), arrival).0
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn flip_that_is_read_before_the_answer_of_the_environment_has_arrived() {
+        assert_eq!(flip_read_late(Duration::from_millis(10)).await, Reach::Subject);
+        assert_eq!(flip_read_late(Duration::from_secs(6)).await, Reach::Nowhere);
     }
 
     async fn waited(probe: &Probe, name: &str) -> (Option<bool>, Duration) {
