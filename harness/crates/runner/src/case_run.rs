@@ -151,6 +151,7 @@ impl Session {
         if let Some(ended) = self.broken().filter(|ended| !run.is_attributed(&ended.why)) {
             run.push_trouble(ended);
         }
+        run.excuse_stalls();
         cache.close_journal(&namespace);
         let diagnosis = if run.has_subject_trouble() { self.diagnosis().await } else { None };
         let end = RecordingEnd { completed, events_complete, at: cache.elapsed() - began, diagnosis };
@@ -461,6 +462,27 @@ impl CaseRun<'_> {
             RecordingEntry::Impossible(_) => true,
             _ => false,
         })
+    }
+
+    /// Blame the test environment for the trouble of each step in which it stalled.
+    fn excuse_stalls(&mut self) {
+        let Environment { cache, stalls, .. } = &*self.session.environment;
+        let (began, now) = (self.began, clock::instant());
+        let mut since = cache.instant_at(began);
+        for entry in &mut self.entries {
+            let (trouble, until) = match entry {
+                RecordingEntry::Step(mark) => {
+                    since = cache.instant_at(began + mark.at);
+                    continue;
+                }
+                RecordingEntry::Settled(Settling { unsettled: Some(trouble), at, .. }) => {
+                    (trouble, cache.instant_at(began + *at))
+                }
+                RecordingEntry::Trouble(trouble) => (trouble, now),
+                _ => continue,
+            };
+            *trouble = stalls.excuse(trouble.clone(), since, until);
+        }
     }
 
     /// Whether the recording contains this reason already.

@@ -14,7 +14,6 @@ use lockstep_recording::Identity;
 use lockstep_recording::controllers::ControllerSet;
 use lockstep_subject::virtual_time::VirtualTime;
 use lockstep_subject::{ClusterControllers, SubjectError};
-use lockstep_support::clock;
 use lockstep_support::outcome::InterruptCause;
 use lockstep_workload::{Claims, Workload};
 use tempfile::TempDir;
@@ -23,6 +22,7 @@ use tokio::task::JoinSet;
 use crate::driver::nodes::HarnessNodes;
 use crate::observe::namespace::remove_leftovers;
 use crate::observe::{self, ObserveError, WatchCache, WatchTasks};
+use crate::stalls::{StallLog, watch_over};
 use crate::workload::{self, DefinitionError};
 
 /// A cluster, its watches, and a folder for the subjects' files. It belongs to the harness and is
@@ -45,15 +45,15 @@ pub struct Environment {
     pub(super) folder: PathBuf,
     _watches: WatchTasks,
     _temporary: Option<TempDir>,
+    /// When the server did not answer, or the harness did not run.
+    pub(super) stalls: Arc<StallLog>,
     /// Set when the server was ended because it did not answer.
     silent: Arc<AtomicBool>,
     /// Checks whether the server answers.
     _watchdog: Option<JoinSet<()>>,
 }
 
-/// The time between two checks whether the server answers.
-const LOOK: Duration = Duration::from_secs(2);
-/// A server that has not answered a version request by then is considered hung.
+/// A server that has answered no request by then is considered hung.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Why a test environment could not be set up. All of these make a result inconclusive, except when
@@ -132,10 +132,14 @@ impl Environment {
         let folder = temporary.as_ref().map_or_else(PathBuf::new, |temporary| temporary.path().to_owned());
         let supervisor = if virtual_time { None } else { Some(Supervisor::start(&folder, true)?) };
         let nodes = HarnessNodes::new(client.clone(), cluster.watches_nodes());
-        let silent = Arc::default();
-        let own = cluster.is_owned() && !virtual_time;
-        let watchdog = own
-            .then(|| JoinSet::from_iter([watch_over(cluster.programs().clone(), client.clone(), Arc::clone(&silent))]));
+        let (stalls, silent) = (Arc::<StallLog>::default(), Arc::<AtomicBool>::default());
+        let watchdog = (!virtual_time).then(|| {
+            let own = cluster.is_owned().then(|| cluster.programs().clone());
+            let (client, stalls, silent) = (client.clone(), Arc::clone(&stalls), Arc::clone(&silent));
+            JoinSet::from_iter([async move {
+                watch_over(&client, &stalls, |silence| end_if_hung(own.as_ref(), silence, &silent)).await;
+            }])
+        });
         let images = cluster.node().cloned().map(|node| Arc::new(NodeImages::new(node)));
         Ok(Self {
             cluster,
@@ -150,6 +154,7 @@ impl Environment {
             folder,
             _watches: watches,
             _temporary: temporary,
+            stalls,
             silent,
             _watchdog: watchdog,
         })
@@ -241,13 +246,13 @@ impl Environment {
 }
 
 /// End a cluster of the harness's own whose server hangs, so that pending requests fail at once.
-async fn watch_over(programs: BTreeMap<String, ProcessId>, client: kube::Client, silent: Arc<AtomicBool>) {
-    while programs.values().all(ProcessId::is_alive) {
-        clock::pause(LOOK).await;
-        if tokio::time::timeout(PATIENCE, client.apiserver_version()).await.is_err() {
-            silent.store(true, Ordering::Relaxed);
-            programs.values().for_each(ProcessId::kill_group);
-            return;
-        }
+/// Returns whether there is still a server to watch.
+fn end_if_hung(own: Option<&BTreeMap<String, ProcessId>>, silence: Duration, silent: &AtomicBool) -> bool {
+    let Some(programs) = own else { return true };
+    if silence > PATIENCE {
+        silent.store(true, Ordering::Relaxed);
+        programs.values().for_each(ProcessId::kill_group);
+        return false;
     }
+    programs.values().all(ProcessId::is_alive)
 }

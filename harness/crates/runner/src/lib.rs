@@ -15,6 +15,8 @@
 //!   disturbs them with what `armed_injection` has armed at the interceptor; `handover` has the two
 //!   subjects of a session of which one replaces the other, and `beside` the controller that shares
 //!   the subject's work.
+//! * `stalls` watches for times in which the server or the harness itself did not run, for which no
+//!   subject is to blame.
 
 mod armed_injection;
 mod beside;
@@ -34,6 +36,7 @@ pub mod run;
 mod session;
 mod settle;
 mod simulation;
+mod stalls;
 mod start;
 mod subject_lifecycle;
 mod workload;

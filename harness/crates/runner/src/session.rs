@@ -13,7 +13,7 @@ use lockstep_recording::controllers::Controller;
 use lockstep_recording::secret::Redaction;
 use lockstep_recording::{FORMAT, Header, Identity, Trouble};
 use lockstep_subject::{HEAD_START, RunningSubject, SubjectError, SubjectSpec};
-use lockstep_support::clock;
+use lockstep_support::clock::{self, Instant};
 
 use crate::beside::BesideController;
 use crate::definitions::{Definitions, has_rules, warn_of_rules};
@@ -78,6 +78,8 @@ pub(super) struct UnexpectedExits {
     pub(super) is_reported: bool,
     /// Whether it exited while several cases ran.
     pub(super) is_shared: bool,
+    /// When it was last known to run: after a case, or after its restart.
+    pub(super) ran_at: Option<Instant>,
     /// After which case, and how.
     pub(super) between_cases: Vec<Trouble>,
 }

@@ -80,7 +80,7 @@ impl Session {
             beside.restart_if_ended(&self.environment).await?;
         }
         let (Some(probes), Some(ended)) = (&self.probes, self.exited()) else { return Ok(()) };
-        self.exits().record(&ended);
+        self.record_exit(&ended);
         tracing::info!(ended = ended.why, "starting the subject again");
         self.stop().await;
         // The objects that made it exit may still exist, and must not do so again.
@@ -96,7 +96,8 @@ impl Session {
         };
         let subject = starting.restart().await?;
         *self.subject() = Some(subject);
-        self.exits().is_reported = false;
+        let mut exits = self.exits();
+        (exits.is_reported, exits.ran_at) = (false, Some(clock::instant()));
         Ok(())
     }
 
@@ -108,6 +109,7 @@ impl Session {
         case.clone_into(&mut exits.last_case);
         if ended.is_none() {
             exits.namespaces.clear();
+            exits.ran_at = Some(clock::instant());
         }
         exits.namespaces.insert(namespace.to_owned());
         exits.is_reported = ended.is_some() && !is_shared;
@@ -134,14 +136,21 @@ impl Session {
     /// How the subject exited between cases or after the last one, which no case shows, and who is
     /// to blame.
     pub fn exits_between_cases(&self) -> Vec<Trouble> {
-        let mut exits = self.exits();
         // A subject may end because its server has ended.
         if self.environment.ended().is_none()
             && let Some(ended) = self.exited()
         {
-            exits.record(&ended);
+            self.record_exit(&ended);
         }
-        exits.between_cases.clone()
+        self.exits().between_cases.clone()
+    }
+
+    /// Record an exit between cases, for which the test environment is to blame if it stalled since
+    /// the subject was last known to run.
+    fn record_exit(&self, ended: &Trouble) {
+        let (mut exits, now) = (self.exits(), clock::instant());
+        let since = exits.ran_at.unwrap_or(now);
+        exits.record(&self.environment.stalls.excuse(ended.clone(), since, now));
     }
 
     /// What is known of a subject that got into trouble; `None` in virtual time, where it has

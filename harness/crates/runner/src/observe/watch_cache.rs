@@ -73,6 +73,11 @@ impl WatchCache {
         u64::try_from(time.saturating_duration_since(self.epoch).as_millis()).unwrap_or(u64::MAX)
     }
 
+    /// The point in time for a time on that scale.
+    pub(crate) fn instant_at(&self, millis: u64) -> Instant {
+        self.epoch + Duration::from_millis(millis)
+    }
+
     /// Record that the harness itself deletes this object, so that its deletion is attributed to
     /// the driver.
     pub(crate) fn record_own_deletion(&self, kind: WatchedKind, namespace: &str, name: &str) {
