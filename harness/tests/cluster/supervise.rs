@@ -28,6 +28,9 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("missing_program_is_named", missing),
         trial("kill_ends_the_process_group", kill_group),
         trial("exit_of_the_leader_ends_its_group", orphan),
+        trial("exit_is_reported_when_no_orphan_is_left", escaped).with_ignored_flag(!cfg!(target_os = "linux")),
+        trial("orphan_may_belong_to_a_running_program", shared_orphan).with_ignored_flag(!cfg!(target_os = "linux")),
+        trial("shutdown_leaves_no_orphan", escaped_until_shutdown).with_ignored_flag(!cfg!(target_os = "linux")),
         trial("shutdown_leaves_no_process_and_no_folder", shutdown),
         trial("final_programs_run_in_reverse_order_without_the_folder", last),
         trial("program_that_ignores_sigterm_is_killed_after_a_second", stubborn),
@@ -181,6 +184,49 @@ fn orphan() -> Outcome {
     until("the rest of the group is gone", Duration::from_secs(5), || !left[0].is_alive())?;
     block_on(supervisor.shutdown());
     Ok(())
+}
+
+/// A script with a child process that leaves its group, and the child of that one; the log has the
+/// process IDs of both.
+const ESCAPE: &str = "setsid sh -c 'sleep 600 & echo $!; echo $$; wait' & wait";
+
+fn escaped() -> Outcome {
+    let (dir, supervisor) = start()?;
+    supervisor.end_orphans()?;
+    let child = supervisor.spawn(sh(&dir, ESCAPE))?;
+    let family = processes(&dir.join("script.log"), 2)?;
+    child.kill();
+    check(block_on(child.wait_exit()) == Exit::Signal(9), "it was killed")?;
+    check(!family.iter().any(ProcessId::is_alive), "an orphan acts beside the next program")?;
+    check(block_on(supervisor.spawn(sh(&dir, "exit 7"))?.wait_exit()) == Exit::Code(7), "the next one runs")?;
+    block_on(supervisor.shutdown());
+    Ok(())
+}
+
+fn shared_orphan() -> Outcome {
+    let (dir, supervisor) = start()?;
+    supervisor.end_orphans()?;
+    let other = supervisor.spawn(sh(&dir, "sleep 600"))?;
+    let child = supervisor.spawn(sh(&dir, ESCAPE))?;
+    let family = processes(&dir.join("script.log"), 2)?;
+    child.kill();
+    block_on(child.wait_exit());
+    check(family.iter().all(ProcessId::is_alive), "it may be the other program's")?;
+    other.kill();
+    check(block_on(other.wait_exit()) == Exit::Signal(9), "it was killed")?;
+    check(!family.iter().any(ProcessId::is_alive), "an orphan is left")?;
+    block_on(supervisor.shutdown());
+    Ok(())
+}
+
+fn escaped_until_shutdown() -> Outcome {
+    let (dir, supervisor) = start()?;
+    supervisor.end_orphans()?;
+    let child = supervisor.spawn(sh(&dir, ESCAPE))?;
+    let family = processes(&dir.join("script.log"), 2)?;
+    block_on(supervisor.shutdown());
+    check(child.exited() == Some(Exit::Signal(15)), format!("{:?}", child.exited()))?;
+    all_gone(&family, &dir)
 }
 
 fn shutdown() -> Outcome {

@@ -131,6 +131,8 @@ impl Environment {
         let temporary = temporary.transpose()?;
         let folder = temporary.as_ref().map_or_else(PathBuf::new, |temporary| temporary.path().to_owned());
         let supervisor = if virtual_time { None } else { Some(Supervisor::start(&folder, true)?) };
+        // An orphan of a subject would act beside the next one.
+        supervisor.iter().try_for_each(Supervisor::end_orphans)?;
         let nodes = HarnessNodes::new(client.clone(), cluster.watches_nodes());
         let (stalls, silent) = (Arc::<StallLog>::default(), Arc::<AtomicBool>::default());
         let watchdog = (!virtual_time).then(|| {

@@ -156,6 +156,16 @@ impl Supervisor {
         }
     }
 
+    /// From now on also ends what its programs leave outside of their process groups: when the last
+    /// running program has exited, and at the end. Not for programs that start daemons on purpose.
+    /// Only Linux can; elsewhere it does nothing.
+    pub fn end_orphans(&self) -> Result<(), SuperviseError> {
+        match self.ask(&SupervisorCommand::EndOrphans) {
+            Some(SupervisorReport::Noted) => Ok(()),
+            _ => Err(SuperviseError::Ended("what its programs start".to_owned())),
+        }
+    }
+
     /// Ends every program and the supervisor, and waits until everything is gone, including the
     /// folder.
     pub async fn shutdown(self) {

@@ -18,6 +18,9 @@
 //!   ([`Supervisor::spawn_on`]).
 //! * A group is signalled only while its leader is not reaped, so never another process with a
 //!   reused id.
+//! * A descendant that leaves its group (`setsid`) is ended where that was asked for
+//!   ([`Supervisor::end_orphans`]), as for subjects: on Linux the kernel makes the supervisor its
+//!   parent. On macOS, or if the supervisor itself is killed, such a process stays.
 //! * A *detached* supervisor ([`Supervisor::detach`]) outlives the process that started it, until a
 //!   certain process has ended (the nextest run whose trials share a cluster) or SIGTERM arrives.
 //! * What is not a child process, such as a container, is removed by a last program
@@ -33,6 +36,7 @@
 mod client;
 pub mod interrupt;
 mod mount;
+mod orphans;
 mod process;
 mod protocol;
 mod server;

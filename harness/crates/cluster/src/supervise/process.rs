@@ -36,6 +36,14 @@ impl ProcessId {
         rustix::process::getppid().map(|pid| Self::of(pid.as_raw_nonzero().get()))
     }
 
+    /// The processes that this process is the parent of; empty without a `/proc`.
+    pub(super) fn children() -> Vec<Pid> {
+        let own = i32::try_from(std::process::id()).ok();
+        let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        pids.filter(|pid| stat(*pid).map(|found| found.parent) == own).filter_map(Pid::from_raw).collect()
+    }
+
     /// The closest ancestor of this process whose executable's name begins with `prefix`; only
     /// where there is a `/proc`.
     pub(crate) fn ancestor(prefix: &str) -> Option<Self> {

@@ -87,6 +87,8 @@ pub(super) enum SupervisorCommand {
     Finally { spec: ProcessSpec },
     /// Forget the last programs, and keep the folder.
     Keep,
+    /// Also end what a program has left outside of its group.
+    EndOrphans,
     /// Outlive the harness.
     Detach { until: DetachOptions },
 }
@@ -103,7 +105,8 @@ pub(super) enum SupervisorReport {
     Failed { id: u64, missing: bool, why: String },
     /// The program and its group have exited.
     Exited { id: u64, exit: Exit },
-    /// The answer to [`SupervisorCommand::Finally`] and [`SupervisorCommand::Keep`].
+    /// The answer to [`SupervisorCommand::Finally`], [`SupervisorCommand::Keep`] and
+    /// [`SupervisorCommand::EndOrphans`].
     Noted,
     /// The answer to [`SupervisorCommand::Detach`].
     Detached,

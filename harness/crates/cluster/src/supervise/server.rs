@@ -23,7 +23,7 @@ use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::protocol::{DetachOptions, Exit, ProcessSpec, SupervisorCommand, SupervisorReport};
-use super::{FINALLY_TIMEOUT, ROLE_VARIABLE, mount};
+use super::{FINALLY_TIMEOUT, ROLE_VARIABLE, mount, orphans};
 
 /// A shell's exit code if a program cannot be started.
 const EXEC_FAILED: i32 = 126;
@@ -121,6 +121,7 @@ async fn run_supervisor() -> io::Result<()> {
     let mut remove = None;
     let mut until: Option<DetachOptions> = None;
     let mut last_programs = Vec::new();
+    let mut ends_orphans = false;
     loop {
         match inbox.next(until.is_some()).await {
             SupervisorEvent::Command(SupervisorCommand::Begin { remove: folder }) => {
@@ -141,9 +142,18 @@ async fn run_supervisor() -> io::Result<()> {
                 remove = None;
                 report(&SupervisorReport::Noted);
             }
+            SupervisorEvent::Command(SupervisorCommand::EndOrphans) => {
+                orphans::adopt();
+                ends_orphans = true;
+                report(&SupervisorReport::Noted);
+            }
             SupervisorEvent::Command(order) => execute(order, &mut children, &ended),
             SupervisorEvent::Exit(id, exit) => {
                 children.forget(id);
+                // While another program runs, an orphan may be that one's.
+                if ends_orphans && children.is_empty() {
+                    orphans::end(KILL_TIMEOUT).await;
+                }
                 report(&SupervisorReport::Exited { id, exit });
             }
             SupervisorEvent::Poll => {
@@ -156,6 +166,9 @@ async fn run_supervisor() -> io::Result<()> {
         }
     }
     end(&mut children, &mut inbox).await;
+    if ends_orphans {
+        orphans::end(KILL_TIMEOUT).await;
+    }
     for last_program in last_programs.iter().rev() {
         run_last_program(last_program).await;
     }
@@ -179,6 +192,7 @@ fn execute(order: SupervisorCommand, children: &mut ChildProcesses, ended: &Unbo
         SupervisorCommand::Begin { .. }
         | SupervisorCommand::Finally { .. }
         | SupervisorCommand::Keep
+        | SupervisorCommand::EndOrphans
         | SupervisorCommand::Detach { .. } => {}
     }
 }

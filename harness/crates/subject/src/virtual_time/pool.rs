@@ -109,6 +109,7 @@ impl PoolState {
         if self.supervisor.is_none() {
             let folder = tempfile::Builder::new().prefix("lockstep-virtual-").tempdir()?;
             let supervisor = Supervisor::start(folder.path(), true)?;
+            supervisor.end_orphans()?;
             self.supervisor = Some(PoolSupervisor { supervisor, folder });
         }
         Ok(self.supervisor.as_ref().expect("it was just put there"))
