@@ -53,6 +53,7 @@
 //! * Objects that the harness creates have its label, the id of this [`installation()`] and one of
 //!   its names (`ownership`), so that a later run finds everything that a killed run left behind,
 //!   and nothing else.
+//! * `outage` repeats what fails before or after a case while the server cannot be reached.
 //! * `user_dir` has the folders, files and locks that only this user can access.
 //! * [`supervise`] runs child processes that end with this process.
 
@@ -70,6 +71,7 @@ mod error;
 pub mod error_chain;
 pub mod existing;
 pub mod kind;
+mod outage;
 mod ownership;
 mod persistent;
 mod plan;
@@ -94,6 +96,7 @@ pub use dispatch::{Cluster, boot};
 pub(crate) use engine::EngineError;
 pub use error::ClusterError;
 pub use lockstep_timeline::versions::{DEFAULT_VERSION, is_version};
+pub use outage::{ignore_existing, repeat_while_unreachable};
 pub use ownership::{
     INSTALLATION_LABEL, MANAGED_BY, MANAGER, delete_namespace, has_lockstep_name, installation, namespace_labels,
     own_objects,

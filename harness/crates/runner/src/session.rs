@@ -7,7 +7,7 @@ use std::time::Duration;
 use kube_apiserver_sim::ApiServer;
 use lockstep_case::model::{Case, CompanionController, PodKind};
 use lockstep_case::{RestartOptions, RestartProfile};
-use lockstep_cluster::{ClusterError, FileLock, SiteName, installation};
+use lockstep_cluster::{ClusterError, FileLock, SiteName, installation, repeat_while_unreachable};
 use lockstep_intercept::Interceptor;
 use lockstep_recording::controllers::Controller;
 use lockstep_recording::secret::Redaction;
@@ -451,7 +451,8 @@ impl Session {
         let installation = self.environment.cluster.virtual_time_server().is_none().then(installation);
         let created = make_namespace(&self.environment.client, name, installation).await;
         created.map_err(|error| ObserveError::Namespace(Box::new(error)))?;
-        Ok(self.environment.cluster.grant_namespace_access(name).await?)
+        let cluster = &self.environment.cluster;
+        Ok(repeat_while_unreachable(async || cluster.grant_namespace_access(name).await).await?)
     }
 
     /// Stop the subject and wait until it has ended. Also removes its probes and the controllers

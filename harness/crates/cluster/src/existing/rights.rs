@@ -30,6 +30,7 @@ use super::TenancyError;
 use super::lease::NAMESPACE;
 use crate::ClusterError;
 use crate::accounts::{GROUP, request_token};
+use crate::outage::ignore_existing;
 use crate::ownership::{ignore_missing, installation, ownership_labels};
 
 /// The account's name without the installation's id: roles that another installation left behind
@@ -80,9 +81,8 @@ impl Rights {
         namespace: &str,
     ) -> Result<(), ClusterError> {
         let binding: RoleBinding = binding(&json!({"name": ACCOUNT, "labels": ownership_labels()}), &self.write_role);
-        Api::namespaced(client.clone(), namespace)
-            .create(&PostParams::default(), &binding)
-            .await
+        let bindings = Api::namespaced(client.clone(), namespace);
+        ignore_existing(bindings.create(&PostParams::default(), &binding).await)
             .map_err(ClusterError::request("letting the subject write in the harness's namespace"))?;
         wait_until_allowed(subject, "delete", "replicasets", namespace).await
     }

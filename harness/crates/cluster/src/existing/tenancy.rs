@@ -11,6 +11,7 @@ use super::lease::{ClusterLease, NAMESPACE};
 use super::rights::{Rights, check_confined};
 use super::sweep::{self, SweepReport};
 use super::{TenancyError, pod_guard};
+use crate::outage::repeat_while_unreachable;
 use crate::ownership::ignore_missing;
 use crate::{ClusterAccess, ClusterError};
 
@@ -124,14 +125,17 @@ impl Tenancy {
 /// Removes all objects of the harness, the namespace with the lease last, and waits until they are
 /// gone.
 pub(super) async fn release(client: &kube::Client, lease: ClusterLease) -> Result<SweepReport, ClusterError> {
-    let mut swept = sweep::sweep(client).await?;
+    let mut swept = repeat_while_unreachable(async || sweep::sweep(client).await).await?;
     if lease.namespace_existed {
         swept.add("namespace", NAMESPACE);
     }
     drop(lease);
     let namespaces: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(client.clone());
-    ignore_missing(namespaces.delete(NAMESPACE, &DeleteParams::background()).await)
-        .map_err(ClusterError::request("removing the harness's namespace"))?;
-    sweep::wait_until_gone(client).await?;
+    repeat_while_unreachable(async || {
+        ignore_missing(namespaces.delete(NAMESPACE, &DeleteParams::background()).await)
+            .map_err(ClusterError::request("removing the harness's namespace"))?;
+        sweep::wait_until_gone(client).await
+    })
+    .await?;
     Ok(swept)
 }

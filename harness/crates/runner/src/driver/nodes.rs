@@ -15,7 +15,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use lockstep_case::model::DriveError;
-use lockstep_cluster::{INSTALLATION_LABEL, MANAGED_BY, MANAGER, installation, own_objects};
+use lockstep_cluster::{INSTALLATION_LABEL, MANAGED_BY, MANAGER, installation, own_objects, repeat_while_unreachable};
 use lockstep_support::clock;
 use serde_json::json;
 use tokio::task::AbortHandle;
@@ -115,10 +115,12 @@ impl HarnessNodes {
         }
         self.names().clear();
         let nodes: Api<Node> = Api::all(self.client.clone());
-        if let Err(error) = nodes.delete_collection(&DeleteParams::default(), &own_objects(true)).await {
+        let (now, own) = (DeleteParams::default(), own_objects(true));
+        if let Err(error) = repeat_while_unreachable(async || nodes.delete_collection(&now, &own).await).await {
             tracing::warn!(%error, "the harness's nodes could not be removed");
         }
-        if let Err(error) = self.leases().delete_collection(&DeleteParams::default(), &own_objects(true)).await {
+        let leases = self.leases();
+        if let Err(error) = repeat_while_unreachable(async || leases.delete_collection(&now, &own).await).await {
             tracing::warn!(%error, "the leases of the harness's nodes could not be removed");
         }
     }

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
 use kube::api::{Api, PostParams};
-use lockstep_cluster::{delete_namespace, has_lockstep_name, namespace_labels, own_objects};
+use lockstep_cluster::{
+    delete_namespace, has_lockstep_name, ignore_existing, namespace_labels, own_objects, repeat_while_unreachable,
+};
 use lockstep_support::clock;
 use serde_json::json;
 
@@ -22,11 +24,18 @@ pub(crate) const PROBE_PREFIX: &str = "lockstep-probe-";
 pub async fn make_namespace(client: &kube::Client, name: &str, installation: Option<&str>) -> Result<(), kube::Error> {
     let labels = json!({"metadata": {"name": name, "labels": namespace_labels(installation)}});
     let namespace: Namespace = serde_json::from_value(labels).expect("a literal of the right shape");
-    Api::all(client.clone()).create(&PostParams::default(), &namespace).await?;
+    let namespaces = Api::all(client.clone());
+    let mut is_repeated = false;
+    repeat_while_unreachable(async || {
+        let created = namespaces.create(&PostParams::default(), &namespace).await;
+        // The attempt before may have created it without an answer.
+        if std::mem::replace(&mut is_repeated, true) { ignore_existing(created) } else { created.map(drop) }
+    })
+    .await?;
     let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), name);
     let since = clock::instant();
     loop {
-        match accounts.get_opt("default").await? {
+        match repeat_while_unreachable(async || accounts.get_opt("default").await).await? {
             Some(_) => return Ok(()),
             // Pods will be refused then, which is reported where it happens.
             None if since.elapsed() > Duration::from_secs(10) => return Ok(()),
@@ -55,7 +64,7 @@ pub(crate) async fn remove_leftovers(client: &kube::Client) -> Result<(), kube::
 /// Delete a namespace and, without a grace period, its pods, whose deletion no kubelet would
 /// finish; does not wait.
 pub async fn remove_namespace(client: &kube::Client, name: &str) {
-    if let Err(error) = delete_namespace(client, name).await {
+    if let Err(error) = repeat_while_unreachable(async || delete_namespace(client, name).await).await {
         tracing::debug!(namespace = name, %error, "namespace not deleted");
     }
 }
