@@ -218,22 +218,28 @@ impl ClusterState {
         observed::owner(set).filter(|owner| self.groups.contains_key(*owner))
     }
 
+    /// Add a Deployment. ReplicaSets that were seen before it join it.
+    pub(super) fn add_group(&mut self, uid: &str, at: u64) {
+        self.groups.insert(uid.to_owned(), DeploymentState::default());
+        let is_own = |set: &Arc<Value>| observed::owner(set) == Some(uid);
+        let early = self.sets.iter().filter_map(|(id, past)| Some((id, past.now().filter(|set| is_own(set))?)));
+        let early: Vec<(String, Arc<Value>)> = early.map(|(id, set)| (id.clone(), Arc::clone(set))).collect();
+        for (id, set) in early {
+            self.join(uid, &id);
+            if let Some(group) = self.groups.get_mut(uid) {
+                group.window.add_initial(existing(REPLICA_SET, &set));
+            }
+            // Without its Deployment it was not checked.
+            self.status_timers.restart(&id, at + self.terms.settle);
+        }
+    }
+
     /// A ReplicaSet now belongs to the Deployment, with its pods.
     pub(super) fn join(&mut self, group: &str, set: &str) {
         let pods = self.pods.get(set).into_iter().flatten();
-        let version = |(name, pod): (&String, &Arc<Value>)| ObjectVersion {
-            kind: POD.to_owned(),
-            name: name.clone(),
-            change: ChangeType::Added,
-            rv: object::text(pod, "/metadata/resourceVersion").and_then(|rv| rv.parse().ok()).unwrap_or(0),
-            by: WriterRole::Other,
-            author: None,
-            at: 0,
-            object: Arc::clone(pod).into(),
-        };
         if let Some(group) = self.groups.get_mut(group) {
             group.sets.insert(set.to_owned());
-            pods.map(version).for_each(|version| group.window.add_initial(version));
+            pods.for_each(|(_, pod)| group.window.add_initial(existing(POD, pod)));
         }
     }
 
@@ -303,6 +309,20 @@ impl ClusterState {
 
     pub(super) fn staleness(&self) -> u64 {
         self.terms.staleness
+    }
+}
+
+/// The version of an object that existed before its Deployment's window.
+fn existing(kind: &str, object: &Arc<Value>) -> ObjectVersion {
+    ObjectVersion {
+        kind: kind.to_owned(),
+        name: object::name(object).to_owned(),
+        change: ChangeType::Added,
+        rv: object::text(object, "/metadata/resourceVersion").and_then(|rv| rv.parse().ok()).unwrap_or(0),
+        by: WriterRole::Other,
+        author: None,
+        at: 0,
+        object: Arc::clone(object).into(),
     }
 }
 

@@ -228,6 +228,9 @@ impl ClusterState {
         let broken = self.broken_bounds(&id);
         let since = version.at.saturating_sub(self.terms.staleness);
         self.forget_detached_sets(&id, since);
+        if !self.groups.contains_key(&id) {
+            self.add_group(&id, version.at);
+        }
         let group = self.groups.entry(id.clone()).or_default();
         (group.namespace, group.name) = (observed.namespace.clone(), version.name.clone());
         group.deployment.forget(since);

@@ -219,18 +219,10 @@ fn does_not_judge_while_a_watch_is_silent() {
 fn reports_a_gap_and_does_not_judge_right_after_it() {
     let (web, set) = at_rest();
     let mut monitor = Monitor::new(TERMS, cluster_info());
-    let listed = |kind, objects: &[&Value], gap: Option<&str>| WatchUpdate::Listed {
-        kind,
-        objects: objects
-            .iter()
-            .map(|one| with_patch(one, &json!({"metadata": {"namespace": "x", "resourceVersion": "5"}})))
-            .collect(),
-        gap: gap.map(str::to_owned),
-    };
-    monitor.take(listed(DEPLOYMENT, &[&web], None), 0);
-    monitor.take(listed(REPLICA_SET, &[&set], None), 0);
-    monitor.take(listed(POD, &[], None), 0);
-    monitor.take(listed(REPLICA_SET, &[&set], Some("too old")), 60_000);
+    monitor.take(list_update(DEPLOYMENT, &[&web], None), 0);
+    monitor.take(list_update(REPLICA_SET, &[&set], None), 0);
+    monitor.take(list_update(POD, &[], None), 0);
+    monitor.take(list_update(REPLICA_SET, &[&set], Some("too old")), 60_000);
     decided(&mut monitor, 10, 61_000, second(9));
     let outputs = report_all_alive(&mut monitor, 65_000);
     assert!(
@@ -240,6 +232,70 @@ fn reports_a_gap_and_does_not_judge_right_after_it() {
     decided(&mut monitor, 11, 90_000, scaled(&second(9), 10));
     let outputs = report_all_alive(&mut monitor, 100_000);
     assert!(breaches(&outputs)[0].contains("surge"), "{outputs:?}");
+}
+
+/// An object as a server answers it, with this UID and version.
+fn stored(object: &Value, rv: u64) -> Value {
+    with_patch(object, &json!({"metadata": {"namespace": "x", "resourceVersion": rv.to_string()}}))
+}
+
+/// A list of a kind, at first or after a gap.
+fn list_update(kind: &'static str, objects: &[&Value], gap: Option<&str>) -> WatchUpdate {
+    let objects = objects.iter().map(|object| stored(object, 5)).collect();
+    WatchUpdate::Listed { kind, objects, gap: gap.map(str::to_owned) }
+}
+
+/// A version from a watch.
+fn version_update(change: ChangeType, object: &Value, rv: u64) -> WatchUpdate {
+    let kind = KINDS.into_iter().find(|kind| object["kind"] == *kind).unwrap();
+    WatchUpdate::Version { kind, change, object: stored(object, rv) }
+}
+
+/// What is reported while nothing happens, until each status has been checked.
+fn checked(monitor: &mut Monitor, from: u64) -> Vec<String> {
+    breaches(&(1..30).flat_map(|tick| report_all_alive(monitor, from + 10_000 * tick)).collect::<Vec<_>>())
+}
+
+/// As many ready pods of a ReplicaSet.
+fn pods_of(set: &Value, count: u32) -> Vec<Value> {
+    let name = set["metadata"]["name"].as_str().unwrap();
+    let owner = json!([{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": name, "controller": true,
+        "uid": set["metadata"]["uid"]}]);
+    let pod = |number: u32| {
+        json!({"apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": format!("{name}-{number}"), "uid": format!("{name}-{number}"), "ownerReferences": owner,
+            "labels": set["spec"]["selector"]["matchLabels"]},
+        "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}})
+    };
+    (0..count).map(pod).collect()
+}
+
+/// Each kind has its own watch, so a ReplicaSet may come before its Deployment: while the
+/// Deployments are listed again, and between the first lists.
+#[rstest]
+#[case::in_a_gap(true)]
+#[case::at_the_start(false)]
+fn counts_sets_that_came_before_their_deployment(#[case] in_gap: bool) {
+    let (web, set) = at_rest();
+    let pods = pods_of(&set, 10);
+    let mut monitor = Monitor::new(TERMS, cluster_info());
+    monitor.take(list_update(DEPLOYMENT, &[], None), 0);
+    if in_gap {
+        monitor.take(list_update(REPLICA_SET, &[], None), 0);
+        monitor.take(list_update(POD, &[], None), 0);
+        monitor.take(version_update(ChangeType::Added, &set, 7), 20_000);
+        pods.iter().for_each(|pod| monitor.take(version_update(ChangeType::Added, pod, 8), 20_000));
+        monitor.take(list_update(DEPLOYMENT, &[&web], Some("too old")), 30_000);
+    } else {
+        monitor.take(list_update(REPLICA_SET, &[&set], None), 0);
+        monitor.take(list_update(POD, &pods.iter().collect::<Vec<_>>(), None), 0);
+        monitor.take(version_update(ChangeType::Added, &web, 4), 20_000);
+    }
+    assert_eq!(checked(&mut monitor, 30_000), [""; 0]);
+    // Its own status is checked as well.
+    monitor.take(version_update(ChangeType::Deleted, &pods[0], 901), 400_000);
+    let found = checked(&mut monitor, 400_000);
+    assert!(found.iter().any(|breach| breach.contains("has status.replicas 10, and 9 is right")), "{found:?}");
 }
 
 #[test]
