@@ -145,11 +145,19 @@ impl ClusterState {
         }
     }
 
-    /// The known objects of a kind that are not among these names: their last versions, as deleted.
-    pub(super) fn as_deleted(&self, kind: &str, names: &BTreeSet<(String, String)>, at: u64) -> Vec<ObservedVersion> {
+    /// The known objects of a kind that are not among these: their last versions, as deleted. One
+    /// that was created again has another UID.
+    pub(super) fn as_deleted(&self, kind: &str, current: &[ObservedVersion], at: u64) -> Vec<ObservedVersion> {
+        let identity = |one: &ObservedVersion| {
+            (one.namespace.clone(), one.version.name.clone(), uid(&one.version.object).to_owned())
+        };
+        let present: BTreeSet<(String, String, String)> = current.iter().map(identity).collect();
         let from = (kind.to_owned(), String::new(), String::new());
         let all = self.tracked.range(from..).take_while(|((of, ..), _)| of == kind);
-        let gone = all.filter(|((_, namespace, name), _)| !names.contains(&(namespace.clone(), name.clone())));
+        let is_present = |namespace: &String, name: &String, tracked: &TrackedObject| {
+            present.contains(&(namespace.clone(), name.clone(), tracked.uid.clone()))
+        };
+        let gone = all.filter(|((_, namespace, name), tracked)| !is_present(namespace, name, tracked));
         let observed = gone.filter_map(|((_, namespace, name), tracked)| {
             let object = match kind {
                 DEPLOYMENT => self.groups.get(&tracked.uid)?.deployment.now()?,

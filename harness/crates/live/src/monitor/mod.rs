@@ -33,7 +33,7 @@ mod observed;
 mod queue;
 mod watch;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 pub use alert::AlertUrl;
 use lockstep_recording::ChangeType;
@@ -209,9 +209,8 @@ impl Monitor {
             objects.into_iter().map(|object| self.observe(kind, ChangeType::Modified, object, at)).collect();
         // First what is known, then what was deleted, then what exists.
         self.take_in_unjudged();
-        let names: BTreeSet<(String, String)> =
-            current.iter().map(|observed| (observed.namespace.clone(), observed.version.name.clone())).collect();
-        for observed in self.cluster_state.as_deleted(kind, &names, at).into_iter().chain(current) {
+        let gone = self.cluster_state.as_deleted(kind, &current, at);
+        for observed in gone.into_iter().chain(current) {
             self.cluster_state.apply(&observed, false);
         }
         let outputs = self.evidence.all(&self.cluster_state);

@@ -298,6 +298,38 @@ fn counts_sets_that_came_before_their_deployment(#[case] in_gap: bool) {
     assert!(found.iter().any(|breach| breach.contains("has status.replicas 10, and 9 is right")), "{found:?}");
 }
 
+/// What was deleted and created again in a gap has its old name and another UID.
+#[rstest]
+#[case::deployment(DEPLOYMENT)]
+#[case::set(REPLICA_SET)]
+fn object_created_again_in_a_gap_replaces_the_old_one(#[case] kind: &'static str) {
+    let (web, set) = at_rest();
+    let pods = pods_of(&set, 10);
+    let mut monitor = Monitor::new(TERMS, cluster_info());
+    monitor.take(list_update(DEPLOYMENT, &[&web], None), 0);
+    monitor.take(list_update(REPLICA_SET, &[&set], None), 0);
+    monitor.take(list_update(POD, &pods.iter().collect::<Vec<_>>(), None), 0);
+    let renewed = |object: &Value| with_patch(object, &json!({"metadata": {"uid": "again"}}));
+    let owned = |object: &Value, owner: &str| {
+        let mut object = object.clone();
+        object["metadata"]["ownerReferences"][0]["uid"] = owner.into();
+        object
+    };
+    if kind == DEPLOYMENT {
+        monitor.take(version_update(ChangeType::Modified, &owned(&set, "again"), 7), 20_000);
+        monitor.take(list_update(DEPLOYMENT, &[&renewed(&web)], Some("too old")), 30_000);
+    } else {
+        pods.iter().for_each(|pod| monitor.take(version_update(ChangeType::Modified, &owned(pod, "again"), 7), 20_000));
+        monitor.take(list_update(REPLICA_SET, &[&renewed(&set)], Some("too old")), 30_000);
+    }
+    assert_eq!(checked(&mut monitor, 30_000), [""; 0]);
+    assert_eq!((monitor.cluster_state.groups.len(), monitor.counts.deployments), (1, 1));
+    let last = if kind == DEPLOYMENT { renewed(&web) } else { web };
+    monitor.take(version_update(ChangeType::Modified, &last, 900), 400_000);
+    report_all_alive(&mut monitor, 500_000);
+    assert_eq!(monitor.cluster_state.sets.len(), 1);
+}
+
 #[test]
 fn evidence_begins_with_existing_objects_and_is_bounded() {
     let builder =
