@@ -152,7 +152,13 @@ fn thin(folder: &Path, most: usize) -> io::Result<()> {
     }
     own.sort_unstable();
     let surplus = own.len().saturating_sub(most);
-    own.iter().take(surplus).try_for_each(|name| std::fs::remove_file(folder.join(name)))
+    own.iter().take(surplus).try_for_each(|name| remove(&folder.join(name)))
+}
+
+/// Delete a file. Another recording that is kept at the same time may have deleted it already.
+fn remove(file: &Path) -> io::Result<()> {
+    std::fs::remove_file(file)
+        .or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
 }
 
 /// Whether a file has the name of an evidence file: `20261124T040000Z-NAMESPACE-DEPLOYMENT.ndjson`.
@@ -222,5 +228,15 @@ mod tests {
             .collect();
         names.sort();
         assert_eq!(names, ["20261124T040002Z-shop-web.ndjson", "20261124T040003Z-shop-web.ndjson", "mine.ndjson"]);
+    }
+
+    #[test]
+    fn file_that_is_deleted_already_is_no_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("20261124T040000Z-shop-web.ndjson");
+        std::fs::write(&file, "x").unwrap();
+        remove(&file).unwrap();
+        remove(&file).unwrap();
+        assert!(remove(folder.path()).is_err());
     }
 }
