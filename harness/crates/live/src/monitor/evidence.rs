@@ -8,7 +8,7 @@ use std::path::Path;
 use jiff::{SignedDuration, Timestamp};
 use lockstep_recording::{FORMAT, FileName, Header, Identity, Recording, RecordingError, SubjectKind};
 use lockstep_support::clock::to_rfc3339;
-use lockstep_support::private_fs;
+use lockstep_support::{clock, private_fs};
 
 use super::cluster_state::{ClusterState, DeploymentState};
 use super::model::{ClusterInfo, MonitorOutput, Tolerances};
@@ -17,6 +17,8 @@ use super::model::{ClusterInfo, MonitorOutput, Tolerances};
 const QUIET: u64 = 10_000;
 /// The longest wait for that.
 const MOST: u64 = 120_000;
+/// How long it may take to write a file.
+const RECENT: SignedDuration = SignedDuration::from_mins(1);
 
 #[derive(Debug)]
 pub(super) struct EvidenceRecorder {
@@ -161,6 +163,22 @@ fn remove(file: &Path) -> io::Result<()> {
         .or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
 }
 
+/// Delete unfinished files, which a process that was killed has left. A recent one may belong to
+/// another process.
+pub(super) fn remove_unfinished(folder: &Path) -> io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name().into_string().unwrap_or_default();
+        let is_unfinished = name.strip_prefix('.').and_then(|name| name.strip_suffix(".part")).is_some_and(is_own);
+        let is_recent = |written| clock::now().duration_since(written) < RECENT;
+        let written = || entry.metadata().and_then(|data| data.modified()).ok().and_then(|at| at.try_into().ok());
+        if is_unfinished && !written().is_some_and(is_recent) {
+            remove(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
 /// Whether a file has the name of an evidence file: `20261124T040000Z-NAMESPACE-DEPLOYMENT.ndjson`.
 fn is_own(name: &str) -> bool {
     let Some((stamp, rest)) = name.split_once('-') else { return false };
@@ -238,5 +256,25 @@ mod tests {
         remove(&file).unwrap();
         remove(&file).unwrap();
         assert!(remove(folder.path()).is_err());
+    }
+
+    #[test]
+    fn deletes_what_a_killed_process_left_unfinished() {
+        let folder = tempfile::tempdir().unwrap();
+        let names = [
+            ".20261124T040000Z-shop-web.ndjson.part",
+            ".20261124T040001Z-shop-web.ndjson.part",
+            ".mine.ndjson.part",
+            "20261124T040000Z-shop-web.ndjson",
+        ];
+        for name in names {
+            let file = std::fs::File::create(folder.path().join(name)).unwrap();
+            if name != names[1] {
+                file.set_modified(std::time::UNIX_EPOCH).unwrap();
+            }
+        }
+        remove_unfinished(folder.path()).unwrap();
+        let left = names.map(|name| folder.path().join(name).exists());
+        assert_eq!(left, [false, true, true, true]);
     }
 }

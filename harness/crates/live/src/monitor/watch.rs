@@ -102,6 +102,11 @@ pub async fn watch(
         terms.bytes = 0;
     }
     let cluster_info = ClusterInfo { cluster: options.cluster.clone(), version, began: clock::now() };
+    if let Some((folder, _)) = &options.evidence
+        && let Err(error) = evidence::remove_unfinished(folder)
+    {
+        tracing::warn!(%error, "unfinished evidence could not be deleted");
+    }
     let mut work = OutputTasks::new(client, options, Monitor::new(terms, cluster_info)).await?;
     let began = clock::instant();
     let (sender, mut updates) = mpsc::channel(1024);
