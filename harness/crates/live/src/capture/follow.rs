@@ -29,7 +29,14 @@ pub(crate) enum WatchUpdate {
         change: ChangeType,
         object: Value,
     },
-    /// Nothing has changed, and the watch is alive.
+    /// The watch is open. Versions from before may still be on their way.
+    Opened {
+        kind: &'static str,
+        /// The seconds after which the server ends it.
+        length: u32,
+    },
+    /// Everything until now has arrived: the server has sent a bookmark, or has ended the watch
+    /// when its time was over.
     Alive { kind: &'static str },
     /// The server does not answer, or refuses; the request is repeated.
     Lost { kind: &'static str, why: String },
@@ -151,10 +158,12 @@ impl LiveWatch {
             field_selector: self.fields.clone(),
             ..WatchParams::default()
         };
-        let params = params.timeout(self.length);
+        let mut length = self.length;
         loop {
+            let params = params.clone().timeout(length);
             let request =
                 Request::new(self.api.resource_url()).watch(&params, &from).expect("a time-out below 295 s is allowed");
+            let sent = clock::instant();
             let stream = match self.api.clone().into_client().request_events::<Value>(request).await {
                 Ok(stream) => stream,
                 Err(kube::Error::Api(status)) if status.code == 410 => return status.message.clone(),
@@ -166,11 +175,13 @@ impl LiveWatch {
                     continue;
                 }
             };
-            if to.send(WatchUpdate::Alive { kind: self.kind }).await.is_err() {
+            if to.send(WatchUpdate::Opened { kind: self.kind, length }).await.is_err() {
                 return String::new();
             }
             let mut stream = stream.boxed();
-            let mut end = std::pin::pin!(clock::sleep(Duration::from_secs(self.length.into()) + GRACE));
+            let time = Duration::from_secs(length.into());
+            let mut end = std::pin::pin!(clock::sleep(time + GRACE));
+            let mut is_whole = false;
             loop {
                 let event = tokio::select! {
                     event = stream.try_next() => event,
@@ -178,7 +189,11 @@ impl LiveWatch {
                 };
                 let event = match event {
                     Ok(Some(event)) => event,
-                    Ok(None) => break,
+                    // Some connections that break look like this as well.
+                    Ok(None) => {
+                        is_whole = sent.elapsed() >= time;
+                        break;
+                    }
                     Err(error) => match ResponseTooLarge::find(&error) {
                         // A list may succeed where the watch cannot.
                         Some(why) => return why.to_string(),
@@ -197,7 +212,13 @@ impl LiveWatch {
                         continue;
                     }
                     WatchEvent::Error(status) if status.code == 410 => return status.message.clone(),
-                    WatchEvent::Error(_) => break,
+                    WatchEvent::Error(status) => {
+                        let why = status.message.clone();
+                        if to.send(WatchUpdate::Lost { kind: self.kind, why }).await.is_err() {
+                            return String::new();
+                        }
+                        break;
+                    }
                 };
                 if let Some(version) = object.at("/metadata/resourceVersion").and_then(Value::as_str) {
                     version.clone_into(&mut from);
@@ -207,6 +228,12 @@ impl LiveWatch {
                     return String::new();
                 }
             }
+            if is_whole && to.send(WatchUpdate::Alive { kind: self.kind }).await.is_err() {
+                return String::new();
+            }
+            // Where something ends watches before their time, shorter ones show that nothing is
+            // missing.
+            length = if is_whole { self.length.min(length * 2) } else { (length / 2).max(1) };
             clock::pause(PAUSE).await;
         }
     }

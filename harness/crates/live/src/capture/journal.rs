@@ -66,12 +66,15 @@ impl Journal {
     pub(super) fn take(&mut self, news: WatchUpdate, at: u64) {
         match &news {
             WatchUpdate::Lost { kind, why } => drop(self.lost.entry(kind).or_insert_with(|| (at, why.clone()))),
-            WatchUpdate::Alive { kind } | WatchUpdate::Version { kind, .. } | WatchUpdate::Listed { kind, .. } => {
+            WatchUpdate::Opened { kind, .. }
+            | WatchUpdate::Alive { kind }
+            | WatchUpdate::Version { kind, .. }
+            | WatchUpdate::Listed { kind, .. } => {
                 drop(self.lost.remove(kind));
             }
         }
         match news {
-            WatchUpdate::Alive { .. } | WatchUpdate::Lost { .. } => {}
+            WatchUpdate::Opened { .. } | WatchUpdate::Alive { .. } | WatchUpdate::Lost { .. } => {}
             WatchUpdate::Version { kind, change, object } => self.version(kind, change, object, at),
             WatchUpdate::Listed { kind, objects, gap } => {
                 let first = self.listed_kinds.insert(kind);

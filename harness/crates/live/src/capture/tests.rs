@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures::StreamExt;
 use http_body_util::StreamBody;
 use hyper::body::{Bytes, Frame};
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
@@ -115,34 +116,75 @@ async fn expired_watch_leaves_a_gap_and_resumes() {
     assert_eq!(later.last().map(String::as_str), Some("Deployment shop"));
 }
 
-/// The first updates from a server that answers lists with this continue token and breaks off each
-/// watch with this error.
-async fn first_news(token: &'static str, why: ResponseTooLarge, number: usize) -> Vec<String> {
+type Frames = futures::stream::BoxStream<'static, Result<Frame<Bytes>, BoxError>>;
+
+/// The first updates from a server that answers lists with this token and each watch, which
+/// is to end after some seconds, with these frames.
+async fn first_updates(token: &'static str, watch: fn(u64) -> Frames, number: usize) -> Vec<String> {
     let service = tower::service_fn(move |request: hyper::Request<kube::client::Body>| async move {
-        let is_watch = request.uri().query().is_some_and(|query| query.contains("watch"));
+        let query = request.uri().query().unwrap_or_default().to_owned();
+        let seconds = query.split('&').find_map(|part| part.strip_prefix("timeoutSeconds="));
         let list = json!({"metadata": {"resourceVersion": "1", "continue": token}, "items": []}).to_string();
-        let frame = if is_watch { Err(BoxError::from(why)) } else { Ok(Frame::data(Bytes::from(list))) };
-        Ok::<_, BoxError>(hyper::Response::new(StreamBody::new(futures::stream::iter([frame]))))
+        let frames = match seconds {
+            Some(seconds) => watch(seconds.parse().unwrap()),
+            None => futures::stream::iter([Ok(Frame::data(Bytes::from(list)))]).boxed(),
+        };
+        Ok::<_, BoxError>(hyper::Response::new(StreamBody::new(frames)))
     });
     let client = Client::new(service, "default");
     let (sender, mut seen) = mpsc::channel(1);
     let _following = tokio::spawn(LiveWatch::everywhere(&client, None, 30, |_, _| {}).remove(0).follow(sender));
-    let mut versions = Vec::new();
+    let mut updates = Vec::new();
     for _ in 0..number {
-        versions.push(match seen.recv().await.unwrap() {
+        updates.push(match seen.recv().await.unwrap() {
             WatchUpdate::Listed { gap, .. } => format!("listed {}", gap.unwrap_or_default()),
             WatchUpdate::Lost { why, .. } => why,
-            WatchUpdate::Alive { .. } => "heard".to_owned(),
+            WatchUpdate::Opened { length, .. } => format!("opened for {length} s"),
+            WatchUpdate::Alive { .. } => "alive".to_owned(),
             WatchUpdate::Version { .. } => "seen".to_owned(),
         });
     }
-    versions
+    updates
+}
+
+/// No event, and the end after this many seconds.
+fn ends_after(seconds: u64) -> Frames {
+    futures::stream::once(clock::pause(Duration::from_secs(seconds))).flat_map(|()| futures::stream::empty()).boxed()
+}
+
+/// One frame, and the end.
+fn frame(frame: Result<String, BoxError>) -> Frames {
+    futures::stream::iter([frame.map(|text| Frame::data(Bytes::from(text)))]).boxed()
+}
+
+/// Its headers show nothing: versions from before may still be on their way.
+#[tokio::test(start_paused = true)]
+async fn watch_is_alive_when_the_server_ends_it() {
+    let updates = first_updates("", ends_after, 5).await;
+    assert_eq!(updates, ["listed ", "opened for 30 s", "alive", "opened for 30 s", "alive"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn watch_that_is_cut_off_is_opened_for_a_shorter_time() {
+    let updates = first_updates("", |seconds| ends_after(seconds.min(10)), 7).await;
+    let short = ["opened for 7 s", "alive", "opened for 14 s", "opened for 7 s"];
+    assert_eq!(updates, [["listed ", "opened for 30 s", "opened for 15 s"].as_slice(), &short].concat());
+}
+
+#[tokio::test(start_paused = true)]
+async fn watch_that_reports_an_error_is_not_alive() {
+    let watch = |_| {
+        let error = json!({"type": "ERROR", "object": {"status": "Failure", "code": 500, "message": "no leader"}});
+        frame(Ok(format!("{error}\n")))
+    };
+    let updates = first_updates("", watch, 5).await;
+    assert_eq!(updates, ["listed ", "opened for 30 s", "no leader", "opened for 15 s", "no leader"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn gives_up_an_endless_list() {
     assert_eq!(
-        first_news("on", ResponseTooLarge::Event, 2).await,
+        first_updates("on", ends_after, 2).await,
         [ResponseTooLarge::Pages.to_string(), ResponseTooLarge::Pages.to_string()]
     );
 }
@@ -150,5 +192,8 @@ async fn gives_up_an_endless_list() {
 #[tokio::test(start_paused = true)]
 async fn an_endless_event_is_a_gap() {
     let gap = format!("listed {}", ResponseTooLarge::Event);
-    assert_eq!(first_news("", ResponseTooLarge::Event, 3).await, ["listed ", "heard", &gap]);
+    assert_eq!(
+        first_updates("", |_| frame(Err(ResponseTooLarge::Event.into())), 3).await,
+        ["listed ", "opened for 30 s", &gap]
+    );
 }

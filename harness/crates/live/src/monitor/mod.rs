@@ -99,6 +99,11 @@ impl Monitor {
     pub(crate) fn take(&mut self, news: WatchUpdate, at: u64) {
         let kind = match news {
             WatchUpdate::Alive { kind } => kind,
+            WatchUpdate::Opened { kind, length } => {
+                self.lost_watches.remove(kind);
+                self.queue.record_opening(kind, at + 1_000 * u64::from(length));
+                return;
+            }
             // Versions seen until then are still judged until then.
             WatchUpdate::Lost { kind, why } => {
                 self.lost_watches.insert(kind, why);
@@ -106,10 +111,14 @@ impl Monitor {
             }
             WatchUpdate::Version { kind, change, object } => {
                 let observed = self.observe(kind, change, object, at);
-                self.queue.put(observed);
+                self.lost_watches.remove(kind);
+                if !self.queue.put(observed) {
+                    return;
+                }
                 kind
             }
             WatchUpdate::Listed { kind, objects, .. } if self.judge_from.is_none() => {
+                self.queue.record_list(kind);
                 let first =
                     objects.into_iter().map(|object| self.observe(kind, ChangeType::Added, object, at)).collect();
                 self.first.insert(kind, first);
@@ -119,6 +128,7 @@ impl Monitor {
                 kind
             }
             WatchUpdate::Listed { kind, objects, gap } => {
+                self.queue.record_list(kind);
                 self.listed_again(kind, objects, &gap.unwrap_or_default(), at);
                 kind
             }

@@ -3,6 +3,10 @@
 //! Each kind has its own watch, which may be late. So a version waits until every watch has
 //! reported something later: then everything written before it has arrived. A broken watch stops
 //! everything, so nothing is judged on incomplete information.
+//!
+//! What a watch brings may itself be late: after it was opened again, or while a connection or this
+//! process was stopped. So a version shows that its watch is up to date only if it is the newest of
+//! all kinds, and no watch is up to date after the time at which the server ended it.
 
 use std::collections::BTreeMap;
 
@@ -16,24 +20,43 @@ pub(super) struct VersionQueue {
     /// By resourceVersion, then by order of arrival.
     waiting: BTreeMap<(u64, u64), ObservedVersion>,
     count: u64,
-    /// When each kind's watch last reported something.
+    /// The newest resourceVersion.
+    newest: u64,
+    /// The time until which each kind's watch is known to have brought everything.
     last_contact: BTreeMap<&'static str, u64>,
+    /// When the server ends each kind's watch.
+    ends: BTreeMap<&'static str, u64>,
 }
 
 impl VersionQueue {
-    /// Add a version.
-    pub(super) fn put(&mut self, observed: ObservedVersion) {
+    /// Add a version; returns whether it is the newest.
+    pub(super) fn put(&mut self, observed: ObservedVersion) -> bool {
+        let rv = observed.version.rv;
         self.count += 1;
-        self.waiting.insert((observed.version.rv, self.count), observed);
+        self.waiting.insert((rv, self.count), observed);
+        let is_newest = rv >= self.newest;
+        self.newest = self.newest.max(rv);
+        is_newest
     }
 
-    /// The watch of a kind has reported something.
+    /// The watch of a kind is open until this time.
+    pub(super) fn record_opening(&mut self, kind: &'static str, end: u64) {
+        self.ends.insert(kind, end);
+    }
+
+    /// The objects of a kind were listed, without a watch.
+    pub(super) fn record_list(&mut self, kind: &'static str) {
+        self.ends.remove(kind);
+    }
+
+    /// The watch of a kind has shown that it is up to date.
     pub(super) fn record_contact(&mut self, kind: &'static str, at: u64) {
-        self.last_contact.insert(kind, at);
+        let end = self.ends.get(kind).copied().unwrap_or(at);
+        self.last_contact.insert(kind, at.min(end));
     }
 
     /// The time up to which everything has arrived; `None` until each of this many watches has
-    /// reported something.
+    /// been up to date.
     pub(super) fn horizon(&self, watches: usize) -> Option<u64> {
         let last = self.last_contact.values().min().filter(|_| self.last_contact.len() == watches)?;
         last.checked_sub(SLACK)

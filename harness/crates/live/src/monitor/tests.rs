@@ -330,6 +330,45 @@ fn object_created_again_in_a_gap_replaces_the_old_one(#[case] kind: &'static str
     assert_eq!(monitor.cluster_state.sets.len(), 1);
 }
 
+/// The Deployment's watch was away while it was scaled. What comes before its new version, when the
+/// watch is open again, does not show that everything has arrived.
+#[test]
+fn opened_watch_may_still_be_behind() {
+    let (web, set) = at_rest();
+    let mut monitor = Monitor::new(NO_STATUS, cluster_info());
+    monitor.take(list_update(DEPLOYMENT, &[&web], None), 0);
+    monitor.take(list_update(REPLICA_SET, &[&set], None), 0);
+    monitor.take(list_update(POD, &[], None), 0);
+    report_all_alive(&mut monitor, 20_000);
+    decided(&mut monitor, 111, 40_000, scaled(&set, 20));
+    let opened = WatchUpdate::Opened { kind: DEPLOYMENT, length: 30 };
+    let refused = WatchUpdate::Lost { kind: DEPLOYMENT, why: "etcdserver: no leader".to_owned() };
+    [REPLICA_SET, POD].into_iter().for_each(|kind| monitor.take(WatchUpdate::Alive { kind }, 60_000));
+    for update in [refused, opened] {
+        monitor.take(update, 60_000);
+        assert_eq!(breaches(&monitor.poll(60_000)), [""; 0]);
+    }
+    assert_eq!(monitor.trouble(), None);
+    // Another Deployment, then this one.
+    monitor.take(version_update(ChangeType::Added, &deployment("api", 1, "app:1"), 109), 60_000);
+    assert_eq!(breaches(&monitor.poll(60_250)), [""; 0]);
+    let larger = with_patch(&scaled(&web, 20), &json!({"metadata": {"generation": 2}}));
+    monitor.take(version_update(ChangeType::Modified, &larger, 110), 60_300);
+    assert_eq!(breaches(&report_all_alive(&mut monitor, 70_000)), [""; 0]);
+}
+
+/// After this process was stopped, all watches end at once, long after the server has ended them.
+#[test]
+fn watch_is_not_up_to_date_after_its_end() {
+    let mut monitor = Monitor::new(TERMS, cluster_info());
+    for kind in KINDS {
+        monitor.take(WatchUpdate::Listed { kind, objects: Vec::new(), gap: None }, 0);
+        monitor.take(WatchUpdate::Opened { kind, length: 30 }, 1_000);
+    }
+    report_all_alive(&mut monitor, 100_000);
+    assert_eq!(monitor.counts.behind, 71_000);
+}
+
 #[test]
 fn evidence_begins_with_existing_objects_and_is_bounded() {
     let builder =

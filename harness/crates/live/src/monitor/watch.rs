@@ -20,8 +20,8 @@ use crate::capture::{LiveWatch, anonymous, error_message, missing_workload_right
 
 /// The time between two polls of the monitor.
 const TICK: Duration = Duration::from_millis(250);
-/// The seconds after which a watch is opened again, which shows that it was alive; at most a third
-/// of the time after which a status is checked.
+/// The seconds after which the server ends a watch, which shows that it has brought everything; at
+/// most a third of the time after which a status is checked.
 const LONGEST_WATCH: u64 = 30;
 /// The milliseconds without any judgement after which that is reported.
 const BEHIND: u64 = 120_000;
