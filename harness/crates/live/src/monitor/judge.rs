@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use lockstep_recording::{ChangeType, ObjectVersion, WriterRole};
 use lockstep_runner::observe::{CachedObject, deployment_status, replica_set_status};
+use lockstep_support::pointer::JsonPointer;
 use lockstep_timeline::object::{self, count, deleting, replicas, revision, uid};
 use lockstep_timeline::{Invariant, InvariantBreach, LiveWrite};
 use lockstep_workload::Claims;
@@ -163,8 +164,9 @@ fn with_counts(set: &Value, size: Option<i64>, available: Option<i64>) -> Value 
 fn find_wrong_status(cluster_state: &ClusterState, uid: &str) -> Option<String> {
     match cluster_state.groups.get(uid) {
         Some(group) => {
+            let deployment = group.deployment.now().filter(|deployment| !cannot_create(deployment))?;
             let sets: Vec<CachedObject> = cluster_state.sets_of(uid, group).map(object).collect();
-            deployment_status(&object(group.deployment.now()?), &sets.iter(), Claims::default())
+            deployment_status(&object(deployment), &sets.iter(), Claims::default())
         }
         None => {
             let set = cluster_state.sets.get(uid)?.now().filter(|set| !deleting(set))?;
@@ -176,6 +178,14 @@ fn find_wrong_status(cluster_state: &ClusterState, uid: &str) -> Option<String> 
             replica_set_status(&object(set), pods)
         }
     }
+}
+
+/// Whether the server refuses the Deployment's ReplicaSet, because of a quota or a policy. Upstream
+/// then reports that, and leaves the rest of the status as it was.
+fn cannot_create(deployment: &Value) -> bool {
+    let conditions = deployment.at("/status/conditions").and_then(Value::as_array).into_iter().flatten();
+    let mut progressing = conditions.filter(|one| object::text(one, "/type") == Some("Progressing"));
+    progressing.any(|one| object::text(one, "/reason") == Some("ReplicaSetCreateError"))
 }
 
 fn object(value: &Arc<Value>) -> CachedObject {

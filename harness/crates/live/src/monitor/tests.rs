@@ -187,6 +187,21 @@ fn reports_a_status_only_if_it_stays_wrong() {
     assert_eq!(about("deployment/web", &watched(&lagging, TERMS)), None);
 }
 
+/// Upstream's `getNewReplicaSet` writes a condition and returns before it observes the generation.
+#[rstest]
+#[case::refused("ReplicaSetCreateError", 0)]
+#[case::not_observed("NewReplicaSetAvailable", 1)]
+fn excuses_the_status_of_a_deployment_whose_set_is_refused(#[case] reason: &str, #[case] expected: usize) {
+    let (web, _) = at_rest();
+    let changed = with_patch(&web, &json!({"metadata": {"generation": 2}, "status": {"observedGeneration": 1}}));
+    let conditions = json!({"status": {"conditions": [{"type": "Progressing", "status": "False", "reason": reason}]}});
+    let written = with_patch(&changed, &conditions);
+    let builder = builder().user_step(1, "set").driver_write(&changed).subject_write(&written);
+    let found = breaches(&watched(&builder.settled().end(), TERMS));
+    let about = found.iter().filter(|breach| breach.contains("status.observedGeneration 1, and 2")).count();
+    assert_eq!(about, expected, "{found:?}");
+}
+
 #[test]
 fn does_not_judge_while_a_watch_is_silent() {
     let mut monitor = Monitor::new(TERMS, cluster_info());
