@@ -20,15 +20,16 @@ use super::observed::{self, ObservedVersion};
 fn replica_set_breaches(
     cluster_state: &ClusterState,
     id: &str,
-    version: &ObjectVersion,
+    observed: &ObservedVersion,
     before: Option<&Value>,
 ) -> Vec<BreachCandidate> {
+    let version = &observed.version;
     let Some(group) = cluster_state.groups.get(id) else { return Vec::new() };
     let Some(deployment) = group.deployment.now() else { return Vec::new() };
     let others: Vec<&Value> = other_sets(cluster_state, id, group, uid(&version.object)).collect();
     let suspected = LiveWrite { version, before, deployment, other_sets: others }.breaches();
     let is_sure = |breach: &InvariantBreach| {
-        PossibleViews::new(cluster_state, id, group, version).confirms(breach.invariant, before)
+        PossibleViews::new(cluster_state, id, group, observed).confirms(breach.invariant, before)
     };
     suspected.into_iter().filter(is_sure).map(|breach| candidate(id, version, breach)).collect()
 }
@@ -38,14 +39,15 @@ fn replica_set_breaches(
 fn deployment_breaches(
     cluster_state: &ClusterState,
     id: &str,
-    version: &ObjectVersion,
+    observed: &ObservedVersion,
     before: Option<&Value>,
 ) -> Vec<BreachCandidate> {
+    let version = &observed.version;
     let Some(group) = cluster_state.groups.get(id) else { return Vec::new() };
     let Some(new) = revision(&version.object) else { return Vec::new() };
     let others: Vec<&Value> = other_sets(cluster_state, id, group, "").collect();
     let suspected = LiveWrite { version, before, deployment: &version.object, other_sets: others }.breaches();
-    let views = PossibleViews::new(cluster_state, id, group, version);
+    let views = PossibleViews::new(cluster_state, id, group, observed);
     let is_sure = |breach: &InvariantBreach| {
         breach.invariant == Invariant::Revision
             && views.other_sets.iter().filter_map(|past| views.least(past)).any(|set| revision(&set) > Some(new))
@@ -89,11 +91,12 @@ impl<'a> PossibleViews<'a> {
         cluster_state: &'a ClusterState,
         id: &'a str,
         group: &'a DeploymentState,
-        version: &'a ObjectVersion,
+        observed: &'a ObservedVersion,
     ) -> Self {
+        let version = &observed.version;
         let own = uid(&version.object);
         let others = group.sets.iter().filter(|set| *set != own).filter_map(|set| cluster_state.sets.get(set));
-        let since = version.at.saturating_sub(cluster_state.staleness());
+        let since = observed.earliest.saturating_sub(cluster_state.staleness());
         Self { id, group, own_set: cluster_state.sets.get(own), other_sets: others.collect(), version, since }
     }
 
@@ -236,7 +239,7 @@ impl ClusterState {
         let version = &observed.version;
         let id = uid(&version.object).to_owned();
         let broken = self.broken_bounds(&id);
-        let since = version.at.saturating_sub(self.terms.staleness);
+        let since = observed.earliest.saturating_sub(self.terms.staleness);
         self.forget_detached_sets(&id, since);
         if !self.groups.contains_key(&id) {
             self.add_group(&id, version.at);
@@ -263,7 +266,7 @@ impl ClusterState {
         }
         let is_decision = can_judge && observed.author.wrote_revision(&self.controllers);
         let candidates =
-            if is_decision { deployment_breaches(self, &id, version, before.as_deref()) } else { Vec::new() };
+            if is_decision { deployment_breaches(self, &id, observed, before.as_deref()) } else { Vec::new() };
         self.without_excused(&id, candidates)
     }
 
@@ -280,7 +283,7 @@ impl ClusterState {
         let is = after.as_deref().and_then(observed::owner).map(str::to_owned);
         let group = is.clone().or_else(|| was.clone());
         let past = self.sets.entry(set.clone()).or_default();
-        past.forget(version.at.saturating_sub(self.terms.staleness));
+        past.forget(observed.earliest.saturating_sub(self.terms.staleness));
         let before = past.put(after.clone(), version.at);
         let due = version.at + self.terms.settle;
         if after.is_none() {
@@ -317,7 +320,7 @@ impl ClusterState {
         if !is_decision || !can_judge {
             return Vec::new();
         }
-        let candidates = replica_set_breaches(self, &group, version, before.as_deref());
+        let candidates = replica_set_breaches(self, &group, observed, before.as_deref());
         self.without_excused(&group, candidates)
     }
 

@@ -112,10 +112,8 @@ impl Monitor {
             WatchUpdate::Version { kind, change, object } => {
                 let observed = self.observe(kind, change, object, at);
                 self.lost_watches.remove(kind);
-                if !self.queue.put(observed) {
-                    return;
-                }
-                kind
+                self.queue.put(observed);
+                return;
             }
             WatchUpdate::Listed { kind, objects, .. } if self.judge_from.is_none() => {
                 self.queue.record_list(kind);
@@ -268,7 +266,8 @@ impl Monitor {
 impl Monitor {
     /// Apply a version with a known author.
     fn take_by(&mut self, namespace: &str, author: observed::Author, version: lockstep_recording::ObjectVersion) {
-        self.queue.put(ObservedVersion { namespace: namespace.to_owned(), author, version });
+        let earliest = version.at;
+        self.queue.put(ObservedVersion { namespace: namespace.to_owned(), author, earliest, version });
     }
 }
 

@@ -23,6 +23,8 @@ use super::model::POD;
 pub(super) struct ObservedVersion {
     pub(super) namespace: String,
     pub(super) author: Author,
+    /// The earliest time at which it may have been written.
+    pub(super) earliest: u64,
     pub(super) version: ObjectVersion,
 }
 
@@ -36,7 +38,7 @@ impl ObservedVersion {
         let (kind, name) = (kind.to_owned(), name(&object).to_owned());
         let version =
             ObjectVersion { kind, name, change, rv, by: WriterRole::Other, author: None, at, object: object.into() };
-        Self { namespace, author, version }
+        Self { namespace, author, earliest: at, version }
     }
 }
 

@@ -6,9 +6,12 @@
 //!
 //! What a watch brings may itself be late: after it was opened again, or while a connection or this
 //! process was stopped. So a version shows that its watch is up to date only if it is the newest of
-//! all kinds, and no watch is up to date after the time at which the server ended it.
+//! all kinds, and no watch is up to date after the time at which the server ended it. A version may
+//! have been written at any time since its watch was up to date.
 
 use std::collections::BTreeMap;
+
+use lockstep_recording::ObjectVersion;
 
 use super::observed::ObservedVersion;
 
@@ -22,21 +25,26 @@ pub(super) struct VersionQueue {
     count: u64,
     /// The newest resourceVersion.
     newest: u64,
-    /// The time until which each kind's watch is known to have brought everything.
-    last_contact: BTreeMap<&'static str, u64>,
+    /// When each kind's watch was up to date.
+    up_to_date: BTreeMap<&'static str, Contact>,
     /// When the server ends each kind's watch.
     ends: BTreeMap<&'static str, u64>,
 }
 
 impl VersionQueue {
-    /// Add a version; returns whether it is the newest.
-    pub(super) fn put(&mut self, observed: ObservedVersion) -> bool {
-        let rv = observed.version.rv;
+    /// Add a version. If it is the newest, its watch was up to date.
+    pub(super) fn put(&mut self, mut observed: ObservedVersion) {
+        let ObjectVersion { rv, at, ref kind, .. } = observed.version;
+        let end = self.ends.get(kind.as_str()).copied().unwrap_or(at);
+        if let Some(contact) = self.up_to_date.get_mut(kind.as_str()) {
+            observed.earliest = contact.before(at).saturating_sub(SLACK);
+            if rv >= self.newest {
+                contact.record(at.min(end));
+            }
+        }
+        self.newest = self.newest.max(rv);
         self.count += 1;
         self.waiting.insert((rv, self.count), observed);
-        let is_newest = rv >= self.newest;
-        self.newest = self.newest.max(rv);
-        is_newest
     }
 
     /// The watch of a kind is open until this time.
@@ -49,17 +57,17 @@ impl VersionQueue {
         self.ends.remove(kind);
     }
 
-    /// The watch of a kind has shown that it is up to date.
+    /// The watch of a kind, or a list, has shown that it is up to date.
     pub(super) fn record_contact(&mut self, kind: &'static str, at: u64) {
         let end = self.ends.get(kind).copied().unwrap_or(at);
-        self.last_contact.insert(kind, at.min(end));
+        self.up_to_date.insert(kind, Contact::new(at.min(end)));
     }
 
     /// The time up to which everything has arrived; `None` until each of this many watches has
     /// been up to date.
     pub(super) fn horizon(&self, watches: usize) -> Option<u64> {
-        let last = self.last_contact.values().min().filter(|_| self.last_contact.len() == watches)?;
-        last.checked_sub(SLACK)
+        let last = self.up_to_date.values().map(|contact| contact.last).min();
+        last.filter(|_| self.up_to_date.len() == watches)?.checked_sub(SLACK)
     }
 
     /// The first version, if it arrived by then.
@@ -74,6 +82,36 @@ impl VersionQueue {
     }
 }
 
+/// When a watch was up to date.
+#[derive(Debug)]
+struct Contact {
+    last: u64,
+    /// Contacts that count for later versions only: those that come in the same moment as a version
+    /// may have been written long before.
+    earlier: [u64; 2],
+}
+
+impl Contact {
+    fn new(at: u64) -> Self {
+        Self { last: at, earlier: [at; 2] }
+    }
+
+    /// A version was the newest at this time.
+    fn record(&mut self, at: u64) {
+        let [_, later] = self.earlier;
+        if later + SLACK <= at {
+            self.earlier = [later, at];
+        }
+        self.last = at;
+    }
+
+    /// The last contact before the versions that come together at this time.
+    fn before(&self, at: u64) -> u64 {
+        let [first, second] = self.earlier;
+        if second + SLACK <= at { second } else { first }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use lockstep_recording::{ChangeType, ObjectVersion, WriterRole};
@@ -85,7 +123,7 @@ mod tests {
         let (kind, name, by) = (kind.to_owned(), "x".to_owned(), WriterRole::Other);
         let object = Default::default();
         let version = ObjectVersion { kind, name, change: ChangeType::Modified, rv, by, author: None, at, object };
-        ObservedVersion { namespace: "x".to_owned(), author: Author::Other, version }
+        ObservedVersion { namespace: "x".to_owned(), author: Author::Other, earliest: at, version }
     }
 
     #[test]

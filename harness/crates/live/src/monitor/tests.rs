@@ -210,6 +210,9 @@ fn does_not_judge_while_a_watch_is_silent() {
     }
     let (web, set) = at_rest();
     for (rv, object) in [(1, &web), (2, &set), (3, &second(9))] {
+        if rv == 3 {
+            assert!(report_all_alive(&mut monitor, 58_000).is_empty());
+        }
         let version = ObjectVersion {
             kind: object["kind"].as_str().unwrap().to_owned(),
             name: object["metadata"]["name"].as_str().unwrap().to_owned(),
@@ -370,6 +373,28 @@ fn opened_watch_may_still_be_behind() {
     let larger = with_patch(&scaled(&web, 20), &json!({"metadata": {"generation": 2}}));
     monitor.take(version_update(ChangeType::Modified, &larger, 110), 60_300);
     assert_eq!(breaches(&report_all_alive(&mut monitor, 70_000)), [""; 0]);
+}
+
+/// The ReplicaSet's watch was away, so a decision comes long after it was made. The controller may
+/// have made it before it saw the Deployment that had come in time.
+#[rstest]
+#[case::late(&[], 0)]
+#[case::in_time(&[50_000], 1)]
+fn late_decision_may_be_from_before_the_last_contact(#[case] contacts: &[u64], #[case] expected: usize) {
+    let (web, set) = at_rest();
+    let mut monitor = Monitor::new(NO_STATUS, cluster_info());
+    monitor.take(list_update(DEPLOYMENT, &[&web], None), 0);
+    monitor.take(list_update(REPLICA_SET, &[&set], None), 0);
+    monitor.take(list_update(POD, &[], None), 0);
+    report_all_alive(&mut monitor, 20_000);
+    let narrow = json!({"metadata": {"generation": 2}, "spec": {"strategy": {"rollingUpdate": {"maxSurge": 0}}}});
+    monitor.take(version_update(ChangeType::Modified, &with_patch(&web, &narrow), 110), 25_000);
+    for at in contacts {
+        report_all_alive(&mut monitor, *at);
+    }
+    decided(&mut monitor, 111, 60_000, second(1));
+    let found = breaches(&report_all_alive(&mut monitor, 70_000));
+    assert_eq!(found.len(), expected, "{found:?}");
 }
 
 /// After this process was stopped, all watches end at once, long after the server has ended them.
