@@ -162,7 +162,9 @@ impl Monitor {
             let candidates = self.cluster_state.apply(&observed, can_judge);
             self.candidates.extend(candidates);
         }
-        while let Some(candidate) = self.cluster_state.wrong_status(horizon) {
+        // A version that waits may have put a status right long ago.
+        let known = self.queue.earliest().map_or(horizon, |earliest| earliest.min(horizon));
+        while let Some(candidate) = self.cluster_state.wrong_status(known) {
             self.candidates.push(candidate);
         }
         for candidate in std::mem::take(&mut self.candidates) {

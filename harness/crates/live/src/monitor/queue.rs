@@ -76,6 +76,11 @@ impl VersionQueue {
         Some(first.remove())
     }
 
+    /// The earliest time at which a waiting version may have been written.
+    pub(super) fn earliest(&self) -> Option<u64> {
+        self.waiting.values().map(|observed| observed.earliest).min()
+    }
+
     /// All waiting versions, in order.
     pub(super) fn all(&mut self) -> Vec<ObservedVersion> {
         std::mem::take(&mut self.waiting).into_values().collect()

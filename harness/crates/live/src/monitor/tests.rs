@@ -379,6 +379,7 @@ fn opened_watch_may_still_be_behind() {
 /// have made it before it saw the Deployment that had come in time.
 #[rstest]
 #[case::late(&[], 0)]
+#[case::behind_another_late_version(&[57_000], 0)]
 #[case::in_time(&[50_000], 1)]
 fn late_decision_may_be_from_before_the_last_contact(#[case] contacts: &[u64], #[case] expected: usize) {
     let (web, set) = at_rest();
@@ -390,11 +391,37 @@ fn late_decision_may_be_from_before_the_last_contact(#[case] contacts: &[u64], #
     let narrow = json!({"metadata": {"generation": 2}, "spec": {"strategy": {"rollingUpdate": {"maxSurge": 0}}}});
     monitor.take(version_update(ChangeType::Modified, &with_patch(&web, &narrow), 110), 25_000);
     for at in contacts {
-        report_all_alive(&mut monitor, *at);
+        match at {
+            57_000 => monitor.take(version_update(ChangeType::Added, &owned_set(&web, "0", "app:0", 0), 105), *at),
+            _ => drop(report_all_alive(&mut monitor, *at)),
+        }
     }
     decided(&mut monitor, 111, 60_000, second(1));
     let found = breaches(&report_all_alive(&mut monitor, 70_000));
     assert_eq!(found.len(), expected, "{found:?}");
+}
+
+/// The Deployment's watch was refused for longer than a status may be wrong. The status that was
+/// written meanwhile arrives, and is applied a moment later.
+#[test]
+fn late_status_was_perhaps_right_in_time() {
+    let (web, set) = at_rest();
+    let pods = pods_of(&set, 10);
+    let mut monitor = Monitor::new(TERMS, cluster_info());
+    monitor.take(list_update(DEPLOYMENT, &[&web], None), 0);
+    monitor.take(list_update(REPLICA_SET, &[&set], None), 0);
+    monitor.take(list_update(POD, &pods.iter().collect::<Vec<_>>(), None), 0);
+    let nine = json!({"status": {"replicas": 9, "readyReplicas": 9, "availableReplicas": 9}});
+    monitor.take(version_update(ChangeType::Deleted, &pods[0], 107), 20_000);
+    monitor.take(version_update(ChangeType::Modified, &with_patch(&set, &nine), 108), 20_000);
+    assert_eq!(breaches(&report_all_alive(&mut monitor, 25_000)), [""; 0]);
+    for kind in [REPLICA_SET, POD] {
+        monitor.take(WatchUpdate::Alive { kind }, 130_000);
+    }
+    let status = with_patch(&web, &nine);
+    monitor.take(version_update(ChangeType::Modified, &status, 110), 130_000);
+    assert_eq!(breaches(&monitor.poll(130_000)), [""; 0]);
+    assert_eq!(checked(&mut monitor, 130_000), [""; 0]);
 }
 
 /// After this process was stopped, all watches end at once, long after the server has ended them.
