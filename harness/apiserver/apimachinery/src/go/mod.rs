@@ -1,5 +1,5 @@
 //! What Go's standard library reads and prints, and upstream's messages contain: `%q` and `%v`, the
-//! errors of its JSON decoder, and its dialect of regular expressions.
+//! errors of its JSON decoder, its times, and its dialect of regular expressions.
 //!
 //! All of it is seen by clients. `format` prints values in the messages of every refused field,
 //! which users read and controllers put into events. `json_errors` explains malformed bodies, which
@@ -12,3 +12,4 @@ pub mod character_classes;
 pub mod format;
 pub mod json_errors;
 pub mod regexp;
+pub mod time;

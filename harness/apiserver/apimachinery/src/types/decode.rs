@@ -3,10 +3,10 @@
 
 use std::sync::{LazyLock, OnceLock};
 
-use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::go::json_errors::base64_error;
+use crate::go::time;
 use crate::types::quantity::canonical;
 use crate::types::table::{FieldDeclaration, TYPES, ValueType, bare};
 
@@ -238,8 +238,8 @@ impl TypeDecoder {
                 }
                 Ok(Value::Object(fields))
             }
-            (ValueType::Time, Value::String(text)) => time(text, "%Y-%m-%dT%H:%M:%SZ"),
-            (ValueType::MicroTime, Value::String(text)) => time(text, "%Y-%m-%dT%H:%M:%S.%6fZ"),
+            (ValueType::Time, Value::String(text)) => decode_time(text, time::RFC3339),
+            (ValueType::MicroTime, Value::String(text)) => decode_time(text, time::RFC3339_MICRO),
             (_, value) => self.scalar(owner, go, shape, value),
         }
     }
@@ -318,17 +318,19 @@ fn zero(shape: &ValueType) -> Value {
     }
 }
 
-fn time(text: String, form: &str) -> Result<Value, String> {
-    let micro = form.contains(".%6f");
+/// Decodes a time as the server encodes it: in UTC, and null if it is Go's zero time. Upstream:
+/// `Time.UnmarshalJSON`, `MicroTime.UnmarshalJSON`.
+fn decode_time(text: String, layout: &str) -> Result<Value, String> {
+    let micro = layout == time::RFC3339_MICRO;
     if !micro && is_canonical_time(text.as_bytes()) {
         return Ok(Value::String(text));
     }
-    let layout = if micro { "2006-01-02T15:04:05.000000Z07:00" } else { "2006-01-02T15:04:05Z07:00" };
-    let time: Timestamp = text.parse().map_err(|_| {
-        // Go names the part at which parsing stopped; only the year is reproduced.
-        format!("parsing time {text:?} as {layout:?}: cannot parse {text:?} as \"2006\"")
-    })?;
-    Ok(Value::String(time.strftime(form).to_string()))
+    let parsed = time::parse(layout, &text)?;
+    if time::is_zero(parsed) {
+        return Ok(Value::Null);
+    }
+    let form = if micro { "%Y-%m-%dT%H:%M:%S.%6fZ" } else { "%Y-%m-%dT%H:%M:%SZ" };
+    Ok(Value::String(parsed.strftime(form).to_string()))
 }
 
 /// Whether a text is a time in the format that this server writes, which nearly all are. For any

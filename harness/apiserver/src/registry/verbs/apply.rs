@@ -124,7 +124,17 @@ fn check(
         let object = describe_object(config, (expected_version, kind));
         StatusError::plain_internal(format!("failed to create typed patch object ({object}): {why}"))
     };
-    let decoded = read(config).map_err(|why| no_type(&why))?;
+    let decoded = read(config).map_err(|why| {
+        // The schema of a time is any string; the merged object cannot be converted.
+        if !why.starts_with("parsing time ") {
+            return no_type(&why);
+        }
+        let object = describe_object(config, (expected_version, kind));
+        let (_, named) = object.rsplit_once("; ").unwrap_or_default();
+        StatusError::plain_internal(format!(
+            "failed to convert new object ({object}) to proper version: unable to convert unstructured object to {named}: {why}"
+        ))
+    })?;
     match decoded.unknown.first() {
         None => Ok(()),
         Some(path) => Err(no_type(&format!(".{path}: field not declared in schema"))),
