@@ -35,18 +35,30 @@ pub(crate) fn pod_spec(spec: &mut Value) {
     if let Some(resources) = spec.get_mut("resources") {
         round_up(resources, &["limits", "requests"]);
     }
-    let host = spec["hostNetwork"] == true;
     for list in ["initContainers", "containers", "ephemeralContainers"] {
-        for one in items(spec, list) {
-            container(one, host);
-        }
+        items(spec, list).for_each(container);
     }
     for one in items(spec, "volumes") {
         volume(one);
     }
 }
 
-fn container(container: &mut Value, host_network: bool) {
+/// Sets the host ports of a pod in the network of its node. Upstream: `defaultHostNetworkPorts`,
+/// which since v1.28 leaves the templates of pods alone.
+pub(crate) fn host_ports(spec: &mut Value) {
+    if spec["hostNetwork"] != true {
+        return;
+    }
+    for list in ["containers", "initContainers"] {
+        for port in items(spec, list).flat_map(|container| items(container, "ports")) {
+            if port["hostPort"].as_i64().unwrap_or(0) == 0 {
+                port["hostPort"] = port["containerPort"].clone();
+            }
+        }
+    }
+}
+
+fn container(container: &mut Value) {
     let image = container["image"].as_str().unwrap_or_default();
     let policy = if is_latest(image) { "Always" } else { "IfNotPresent" };
     set(container, "imagePullPolicy", json!(policy));
@@ -54,10 +66,6 @@ fn container(container: &mut Value, host_network: bool) {
     set(container, "terminationMessagePolicy", json!("File"));
     for port in items(container, "ports") {
         set(port, "protocol", json!("TCP"));
-        if host_network {
-            let number = port["containerPort"].clone();
-            set(port, "hostPort", number);
-        }
     }
     for variable in items(container, "env") {
         if let Some(source) = variable.get_mut("valueFrom") {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::admission::pods as admission;
 use crate::http::status_error::ApiResult;
-use crate::registry::defaults::{entry, items, pod_spec, requests_from_limits, requests_of_pod, set};
+use crate::registry::defaults::{entry, host_ports, items, pod_spec, requests_from_limits, requests_of_pod, set};
 use crate::registry::resource_list::{ResourceList, add, amounts};
 use crate::registry::state::Server;
 use crate::registry::strategy::{Deletion, FieldPaths, QuotaEvaluator, Strategy, keep};
@@ -58,6 +58,7 @@ impl Strategy for PodStrategy {
     fn set_defaults(&self, pod: &mut Value) {
         let spec = entry(pod, "spec");
         pod_spec(spec);
+        host_ports(spec);
         set(spec, "enableServiceLinks", json!(true));
         for list in ["containers", "initContainers"] {
             for container in items(spec, list) {
