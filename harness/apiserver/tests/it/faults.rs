@@ -3,9 +3,11 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
-use http::{Method, StatusCode};
+use http::{Method, Request, StatusCode};
+use http_body_util::{BodyExt, Full};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, PostParams, WatchEvent, WatchParams};
 use kube::{Client, Error};
@@ -156,4 +158,18 @@ async fn idle_watch_times_out_with_bookmark_of_latest_version() {
     let Ok(Some(WatchEvent::Bookmark(bookmark))) = events.try_next().await else { panic!("no bookmark") };
     assert_eq!(bookmark.metadata.resource_version, server.resource_version().to_string());
     assert!(events.try_next().await.unwrap().is_none());
+}
+
+/// Upstream: `ListResource`. Zero stands for its own default.
+#[tokio::test(start_paused = true)]
+async fn watch_without_a_positive_timeout_ends_at_once_or_never() {
+    let server = ApiServer::new();
+    let read = async |seconds: i32| {
+        let uri = format!("/api/v1/namespaces?watch=1&timeoutSeconds={seconds}");
+        let response = server.handle(Request::get(uri).body(Full::<Bytes>::default()).expect("a request")).await;
+        timeout(60 * MINUTE, response.into_body().collect()).await.map(|body| body.unwrap().to_bytes())
+    };
+    assert_eq!(read(-1).await, Ok(Bytes::new()));
+    assert!(read(0).await.is_err(), "it does not end");
+    assert!(!read(1).await.unwrap().is_empty());
 }

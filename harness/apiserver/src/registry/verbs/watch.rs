@@ -21,6 +21,8 @@ impl Server {
         let latest = self.store.version();
         let requested = request.resource_version().map_err(StatusError::plain_internal)?;
         let send = request.http.flag("sendInitialEvents");
+        // Upstream: `ListResource`, where zero means the default, which is half an hour or more.
+        let timeout = query::number(request.http, "timeoutSeconds")?.filter(|seconds| *seconds != 0);
         let mut cursor = WatchCursor {
             kind: request.kind,
             namespace: request.info.namespace.clone(),
@@ -28,12 +30,15 @@ impl Server {
             version: requested.unwrap_or(latest),
             initial_events: Vec::new(),
             bookmarks: request.http.flag("allowWatchBookmarks"),
-            timeout: request.http.param("timeoutSeconds").parse().ok(),
-            is_finished: false,
+            timeout: timeout.map(|seconds| u64::try_from(seconds).unwrap_or(0)),
+            is_finished: timeout.is_some_and(|seconds| seconds < 0),
             format: ResponseFormat::PLAIN,
             managed_fields: request.http.managed_fields,
         };
         cursor.format = ResponseFormat::of(request.http, SupportedFormats::Stream)?;
+        if cursor.is_finished {
+            return Ok(ApiResponse::Watch(cursor));
+        }
         if send && cursor.version > latest {
             cursor.is_finished = true;
             let status = self.too_large_version(request.kind, cursor.version).status();
