@@ -55,6 +55,7 @@ struct Step {
 #[case::priority_classes("priority-classes")]
 #[case::times("times")]
 #[case::host_ports("host-ports")]
+#[case::json_patches("json-patches")]
 #[tokio::test(start_paused = true)]
 async fn matches_recorded_responses(#[case] file: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/it/recorded/{file}.json"));
