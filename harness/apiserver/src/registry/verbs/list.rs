@@ -24,7 +24,13 @@ impl Server {
             .resource_version()
             .map_err(|why| StatusError::bad_request(format!("invalid resource version: {why}")))?;
         let selects_one = continued.is_none() && selector.selects_one_object();
-        let exact = request.http.param("resourceVersionMatch") == "Exact";
+        let limit = request.http.param("limit").parse::<usize>().unwrap_or(0);
+        let matching = request.http.param("resourceVersionMatch");
+        // Upstream: `shouldDelegateList`. The watch cache answers version 0, and knows no pages.
+        let is_cached = request.kind.is_in_watch_cache && request.http.param("resourceVersion") == "0";
+        let limit = if is_cached && continued.is_none() { 0 } else { limit };
+        // The pages of a version are from that version, unless newer ones will do.
+        let exact = matching == "Exact" || (matching.is_empty() && limit > 0);
         if let Some(requested) = requested.filter(|requested| *requested > latest) {
             return Err(self.too_large_version(request.kind, requested));
         }
@@ -48,7 +54,6 @@ impl Server {
         if !selector.is_empty() {
             objects.retain(|(_, object)| selector.matches(&object.body));
         }
-        let limit = request.http.param("limit").parse::<usize>().unwrap_or(0);
         let remaining = if limit == 0 { 0 } else { objects.len().saturating_sub(limit) };
         objects.truncate(objects.len() - remaining);
         let mut meta = json!({"resourceVersion": at.to_string()});
