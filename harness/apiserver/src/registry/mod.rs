@@ -23,6 +23,7 @@ pub(crate) mod events;
 pub(crate) mod field_ownership;
 pub(crate) mod kinds;
 pub(crate) mod networking;
+pub(crate) mod owner_references;
 pub(crate) mod policy;
 pub(crate) mod prepare;
 pub(crate) mod rbac;

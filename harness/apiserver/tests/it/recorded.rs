@@ -57,6 +57,7 @@ struct Step {
 #[case::host_ports("host-ports")]
 #[case::json_patches("json-patches")]
 #[case::pages("pages")]
+#[case::owners("owners")]
 #[tokio::test(start_paused = true)]
 async fn matches_recorded_responses(#[case] file: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/it/recorded/{file}.json"));

@@ -16,6 +16,7 @@ use crate::registry::decode::{
 };
 use crate::registry::field_ownership::update_managers;
 use crate::registry::kinds::strategy_of;
+use crate::registry::owner_references::AFTER_ADMISSION;
 use crate::registry::prepare;
 use crate::registry::state::Server;
 use crate::registry::strategy::{Deletion, Strategy};
@@ -38,6 +39,7 @@ impl Server {
             body["metadata"].as_object_mut().and_then(|meta| meta.remove(own));
         }
         let mut body = convert_object(body, request.kind, request.kind.inner());
+        self.deduplicate_owners(&mut body, "");
         let empty = normalize(request.kind.inner(), json!({}))?;
         let managers = update_managers(request, (&empty, &None), &mut body, &[])?;
         self.create_object(request, body, managers)
@@ -154,6 +156,7 @@ impl Server {
             check_namespace(&mut new, request.kind, &request.info.namespace)?;
             check_name(&new, &request.info.name)?;
             let mut new = convert_object(new, request.kind, request.kind.inner());
+            self.deduplicate_owners(&mut new, "");
             return match self.existing_object(request) {
                 Ok(old) => self.replace_and_respond(request, &old, new, None, status),
                 Err(_) if strategy_of(request.kind).allow_create_on_update() => {
@@ -280,6 +283,9 @@ impl Server {
         };
         if !status {
             strategy.admit_update(&mut new, before);
+        }
+        if !put {
+            self.deduplicate_owners(&mut new, AFTER_ADMISSION);
         }
         new["metadata"]["resourceVersion"] = old.version.to_string().into();
         new["metadata"]["generation"] = before["metadata"]["generation"].clone();
