@@ -181,13 +181,13 @@ impl FieldManager {
             }
             tried => tried?,
         };
-        let annotations = &mut object["metadata"]["annotations"];
+        let annotations = &object["metadata"]["annotations"];
         if self.manager == "kubectl" && annotations[LAST_APPLIED].as_str().is_some_and(|text| !text.is_empty()) {
             let mut last = applied.clone();
             if let Some(annotations) = last["metadata"]["annotations"].as_object_mut() {
                 annotations.remove(LAST_APPLIED);
             }
-            annotations[LAST_APPLIED] = format!("{last}\n").into();
+            object["metadata"]["annotations"][LAST_APPLIED] = format!("{last}\n").into();
         } else if annotations.is_null() {
             object["metadata"].as_object_mut().and_then(|meta| meta.remove("annotations"));
         }

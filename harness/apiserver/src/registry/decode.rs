@@ -66,6 +66,7 @@ impl Server {
             errors.extend(body::unknown_fields(&decoded.unknown));
         }
         self.warn_or_reject(request, errors, wrong)?;
+        restore_empty_managers(has_empty_managers(&body), &mut decoded.value);
         if stated("apiVersion") != version {
             return Err(StatusError::bad_request(format!(
                 "the API version in the data ({}) does not match the expected API version ({version})",
@@ -138,6 +139,7 @@ impl Server {
             self.listed_quantities = ListedQuantity::all(type_index, &body);
         }
         let given = fields_with_empty_lists(request.kind, &body);
+        let clears_managers = has_empty_managers(&body);
         let decoded = decode(type_index, body).map_err(undecodable)?;
         if !decoded.unknown.is_empty() {
             errors = body::strict_errors(request, TextType::Type(type_index), &Value::Null, true)?;
@@ -145,6 +147,7 @@ impl Server {
         self.warn_or_reject(request, errors, undecodable)?;
         let mut value = decoded.value;
         restore_empty_lists(request.kind, &given, &mut value);
+        restore_empty_managers(clears_managers, &mut value);
         Ok(value)
     }
 
@@ -229,6 +232,18 @@ pub(crate) fn fields_with_empty_lists(kind: &ResourceKind, body: &Value) -> Valu
 pub(crate) fn restore_empty_lists(kind: &ResourceKind, fields: &Value, read: &mut Value) {
     if !strategy_of(kind).fields_with_empty_lists().is_empty() {
         restore_empty(kind.table_index(), fields, read);
+    }
+}
+
+/// Whether `managedFields` are an empty list, by which a client removes all managers.
+pub(crate) fn has_empty_managers(body: &Value) -> bool {
+    body["metadata"]["managedFields"].as_array().is_some_and(Vec::is_empty)
+}
+
+/// Restores empty `managedFields`, which decoding drops.
+pub(crate) fn restore_empty_managers(is_given: bool, read: &mut Value) {
+    if is_given && read["metadata"].is_object() {
+        read["metadata"]["managedFields"] = json!([]);
     }
 }
 

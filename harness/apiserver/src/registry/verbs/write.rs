@@ -12,7 +12,8 @@ use crate::http::response::{ApiResponse, json_bytes_response, json_response};
 use crate::http::status_error::{ApiResult, StatusError};
 use crate::registry::conversion::convert_object;
 use crate::registry::decode::{
-    check_name, check_namespace, decode_as, fields_with_empty_lists, normalize, restore_empty_lists, untyped,
+    check_name, check_namespace, decode_as, fields_with_empty_lists, has_empty_managers, normalize,
+    restore_empty_lists, restore_empty_managers, untyped,
 };
 use crate::registry::field_ownership::update_managers;
 use crate::registry::kinds::strategy_of;
@@ -240,6 +241,7 @@ impl Server {
         self.warn_or_reject(request, errors, |why| error(&why))?;
         let mut new = untyped(decoded.value);
         restore_empty_lists(kind, &fields_with_empty_lists(kind, &patched), &mut new);
+        restore_empty_managers(has_empty_managers(&patched), &mut new);
         strategy_of(kind).convert_fields(&mut new);
         prepare::set_defaults(kind, &mut new);
         check_namespace(&mut new, kind, &request.info.namespace)?;
