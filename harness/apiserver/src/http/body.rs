@@ -16,7 +16,7 @@ use crate::types::{merge, protobuf};
 /// Checks that the content type is JSON or protobuf; YAML is converted to JSON before.
 pub(crate) fn check_content_type(request: &ApiRequest) -> ApiResult<()> {
     let media_type = request.media_type();
-    if matches!(media_type, "application/json" | "" | "*/*" | protobuf::MEDIA_TYPE) {
+    if matches!(media_type, "application/json" | "" | protobuf::MEDIA_TYPE) {
         return Ok(());
     }
     Err(StatusError::unsupported_media_type("application/json, application/yaml, application/vnd.kubernetes.protobuf"))

@@ -109,7 +109,12 @@ impl RequestInfo {
         info.resource = next();
         info.name = next();
         info.subresource = next();
-        if info.resource == "namespaces" && !info.name.is_empty() {
+        if info.resource == "namespaces" && info.name.is_empty() && !info.subresource.is_empty() {
+            // In `namespaces//x`, `x` is a resource of all namespaces.
+            info.resource = std::mem::take(&mut info.subresource);
+            info.name = next();
+            info.subresource = next();
+        } else if info.resource == "namespaces" && !info.name.is_empty() {
             info.namespace = info.name.clone();
             // In `namespaces/a/x`, `x` is a subresource of the namespace or a resource within it.
             if !matches!(info.subresource.as_str(), "" | "status" | "finalize") {
@@ -193,6 +198,9 @@ mod tests {
     #[case("GET /api/v1/namespaces/a/pods/50%25", "get  a/pods/50% /")]
     #[case("GET /api/v1/pods?labelSelector=watch%3Dtrue", "list  /pods/ /")]
     #[case("GET /api/v1/namespaces", "list  /namespaces/ /")]
+    #[case("GET /api/v1/namespaces//", "list  /namespaces/ /")]
+    #[case("GET /api/v1/namespaces//pods", "list  /pods/ /")]
+    #[case("GET /api/v1/namespaces//pods/a/status", "get  /pods/a /status")]
     #[case("POST /api/v1/namespaces", "create  /namespaces/ /")]
     #[case("GET /api/v1/namespaces/a", "get  a/namespaces/a /")]
     #[case("DELETE /api/v1/namespaces/a", "delete  a/namespaces/a /")]

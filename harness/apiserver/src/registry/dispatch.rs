@@ -72,7 +72,10 @@ impl Server {
 
     pub(crate) fn dispatch(&mut self, request: &ApiRequest, now: Timestamp) -> ApiResult<ApiResponse> {
         let info = RequestInfo::from_decoded(&request.method, &request.path, request.flag("watch"));
-        if request.path.starts_with("/api") && request.path.trim_end_matches('/').contains("//") {
+        // Only the name of a namespace can be empty.
+        let named = request.path.replacen("/namespaces//", "/namespaces/", 1);
+        let is_unnamed = named != request.path;
+        if request.path.starts_with("/api") && named.trim_end_matches('/').contains("//") {
             return Err(StatusError::no_path());
         }
         if request.method == Method::HEAD && !discovery::is_health(&request.path) {
@@ -107,6 +110,12 @@ impl Server {
         ResponseFormat::check(request, supported_formats(&request.path))?;
         if !is_served {
             return Err(StatusError::no_path());
+        }
+        if is_all_namespaces && is_unnamed && has_name {
+            return Err(StatusError::bad_request("Namespace parameter required.".to_owned()));
+        }
+        if is_all_namespaces && is_unnamed && !matches!(info.verb, Verb::List | Verb::Watch) {
+            return Err(StatusError::unsupported("a write in a namespace without a name"));
         }
         if is_all_namespaces && has_name {
             return Err(StatusError::no_path());
