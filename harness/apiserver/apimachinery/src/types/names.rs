@@ -22,9 +22,7 @@ pub fn dns_label(value: &str) -> Vec<String> {
 
 /// Validates a DNS label of RFC 1035, which begins with a letter.
 pub fn dns_1035_label(value: &str) -> Vec<String> {
-    // Upstream counts bytes here too, but calls them characters.
-    let mut errors: Vec<String> =
-        too_long(value, 63).into_iter().map(|why| why.replace("bytes", "characters")).collect();
+    let mut errors = too_long(value, 63);
     if !is_label(value) || !value.starts_with(|first: char| first.is_ascii_lowercase()) {
         errors.push(
             "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an \
@@ -60,13 +58,17 @@ pub fn port_name(value: &str) -> Vec<String> {
 /// Validates a DNS subdomain.
 pub fn dns_subdomain(value: &str) -> Vec<String> {
     let mut errors = too_long(value, 253);
-    if !is_subdomain(value) {
-        errors.push(format!(
+    errors.extend(malformed_subdomain(value));
+    errors
+}
+
+fn malformed_subdomain(value: &str) -> Option<String> {
+    (!is_subdomain(value)).then(|| {
+        format!(
             "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with \
              an alphanumeric character (e.g. 'example.com', regex used for validation is '{LABEL}(\\.{LABEL})*')"
-        ));
-    }
-    errors
+        )
+    })
 }
 
 /// Validates a DNS subdomain below a wildcard.
@@ -116,14 +118,15 @@ pub fn key(value: &str) -> Vec<String> {
             name
         }
         Some((prefix, name)) => {
-            errors.extend(dns_subdomain(prefix).into_iter().map(|error| format!("prefix part {error}")));
+            let wrong = too_many_bytes(prefix, 253).into_iter().chain(malformed_subdomain(prefix));
+            errors.extend(wrong.map(|error| format!("prefix part {error}")));
             name
         }
     };
     if name.is_empty() {
         errors.push("name part must be non-empty".to_owned());
     } else {
-        errors.extend(too_long(name, 63).into_iter().map(|error| format!("name part {error}")));
+        errors.extend(too_many_bytes(name, 63).map(|error| format!("name part {error}")));
     }
     if name.is_empty() || !is_name(name) {
         errors.push(format!("name part {}", how()));
@@ -133,7 +136,7 @@ pub fn key(value: &str) -> Vec<String> {
 
 /// Validates the value of a label.
 pub fn label_value(value: &str) -> Vec<String> {
-    let mut errors = too_long(value, 63);
+    let mut errors: Vec<String> = too_many_bytes(value, 63).into_iter().collect();
     if !value.is_empty() && !is_name(value) {
         errors.push(format!(
             "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an \
@@ -171,8 +174,15 @@ pub fn config_key(value: &str) -> Vec<String> {
     errors
 }
 
+/// The error for a name of more bytes, which upstream calls characters. Upstream:
+/// `validation.MaxLenError`.
 fn too_long(value: &str, most: usize) -> Vec<String> {
-    if value.len() > most { vec![format!("must be no more than {most} bytes")] } else { Vec::new() }
+    if value.len() > most { vec![format!("must be no more than {most} characters")] } else { Vec::new() }
+}
+
+/// The error for a part of a label of more bytes. Upstream: `content.MaxLenError`.
+fn too_many_bytes(value: &str, most: usize) -> Option<String> {
+    (value.len() > most).then(|| format!("must be no more than {most} bytes"))
 }
 
 fn is_label(value: &str) -> bool {
