@@ -61,6 +61,7 @@ struct Step {
 #[case::managed_fields("managed-fields")]
 #[case::paths("paths")]
 #[case::long_names("long-names")]
+#[case::pod_status("pod-status")]
 #[tokio::test(start_paused = true)]
 async fn matches_recorded_responses(#[case] file: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/it/recorded/{file}.json"));

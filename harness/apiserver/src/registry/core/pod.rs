@@ -11,15 +11,14 @@ use crate::registry::defaults::{entry, host_ports, items, pod_spec, requests_fro
 use crate::registry::resource_list::{ResourceList, add, amounts};
 use crate::registry::state::Server;
 use crate::registry::strategy::{Deletion, FieldPaths, QuotaEvaluator, Strategy, keep};
-use crate::registry::validate::pod;
 use crate::registry::validate::pod::tolerations;
 use crate::registry::validate::pod_warnings::{grace_period_warning, name_warning};
 use crate::registry::validate::unsupported_fields::pod_level_resources;
+use crate::registry::validate::{pod, pod_status};
 use crate::schema::printers::columns::{AGE, Column, NAME, text, wide};
 use crate::schema::printers::pods;
 use crate::types::field_error::FieldError;
 use crate::types::kinds::{ALL, ResourceKind, SelectableFields, kind};
-use crate::types::names;
 
 pub(crate) static KIND: ResourceKind = ResourceKind {
     subresources: &["status", "binding", "eviction"],
@@ -52,6 +51,12 @@ impl Strategy for PodStrategy {
         match subresource {
             "status" => &[&["spec"], &["metadata", "deletionTimestamp"], &["metadata", "ownerReferences"]],
             _ => &[&["status"]],
+        }
+    }
+
+    fn convert_fields(&self, pod: &mut Value) {
+        if pod["status"].is_object() {
+            pod_status::convert_addresses(&mut pod["status"]);
         }
     }
 
@@ -132,7 +137,7 @@ impl Strategy for PodStrategy {
     fn validate_status_update(&self, new: &Value, old: &Value) -> Vec<FieldError> {
         let mut errors = self.validate_metadata_update(new, old);
         errors.extend(validate_changed_annotations(new, old));
-        errors.extend(validate_status(&new["status"], &old["status"]));
+        errors.extend(pod_status::update(new, old));
         errors
     }
 
@@ -278,19 +283,6 @@ fn is_allowed_change(new: &Value, old: &Value) -> bool {
         new["terminationGracePeriodSeconds"] = old["terminationGracePeriodSeconds"].clone();
     }
     new == bare(old)
-}
-
-/// Validates the status of a pod.
-fn validate_status(new: &Value, old: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    for (index, condition) in new["conditions"].as_array().into_iter().flatten().enumerate() {
-        let (path, name) = (format!("status.conditions[{index}].type"), condition["type"].as_str().unwrap_or_default());
-        errors.extend(names::key(name).into_iter().map(|wrong| FieldError::invalid(&path, name, wrong)));
-    }
-    if new["qosClass"] != old["qosClass"] {
-        errors.push(FieldError::invalid("status.qosClass", new["qosClass"].clone(), "field is immutable"));
-    }
-    errors
 }
 
 /// The QoS class of a pod. Upstream: `ComputePodQOS`.

@@ -10,6 +10,7 @@ pub(crate) mod data;
 pub(crate) mod meta;
 pub(crate) mod network;
 pub(crate) mod pod;
+pub(crate) mod pod_status;
 pub(crate) mod pod_warnings;
 pub(crate) mod quantity;
 pub(crate) mod quota;

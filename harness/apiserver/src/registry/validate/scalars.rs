@@ -1,7 +1,10 @@
 //! Checks of single values that many kinds share.
 
+use std::net::IpAddr;
+
 use serde_json::Value;
 
+use crate::types::addresses::is_ip;
 use crate::types::field_error::FieldError;
 
 /// Validates a number that must not be negative.
@@ -20,6 +23,17 @@ pub(crate) fn choice(errors: &mut Vec<FieldError>, object: &Value, path: &str, n
         value if among.contains(&value) => {}
         value => errors.push(FieldError::unsupported(&path, value, among)),
     }
+}
+
+/// Validates an IP address. Upstream: `IsValidIPForLegacyField`.
+pub(crate) fn address(value: &str, path: &str) -> Option<FieldError> {
+    let why = match value.parse::<IpAddr>() {
+        Ok(IpAddr::V6(address)) if address.to_ipv4_mapped().is_some() => "must not be an IPv4-mapped IPv6 address",
+        Ok(_) => return None,
+        Err(_) if is_ip(value) => "must not have leading 0s",
+        Err(_) => "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)",
+    };
+    Some(FieldError::invalid(path, value, why))
 }
 
 /// Validates that counts of a status are not negative.
