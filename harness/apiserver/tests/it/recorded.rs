@@ -62,6 +62,7 @@ struct Step {
 #[case::paths("paths")]
 #[case::long_names("long-names")]
 #[case::pod_status("pod-status")]
+#[case::container_warnings("container-warnings")]
 #[tokio::test(start_paused = true)]
 async fn matches_recorded_responses(#[case] file: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/it/recorded/{file}.json"));

@@ -9,7 +9,7 @@ use crate::registry::defaults::{entry, pod_spec, set, spec};
 use crate::registry::strategy::Strategy;
 use crate::registry::validate::apps;
 use crate::registry::validate::apps::{pod_template, restart_policy, selector_change, selector_mismatch};
-use crate::registry::validate::pod_warnings::grace_period_warning;
+use crate::registry::validate::pod_warnings::spec_warnings;
 use crate::registry::validate::scalars::nonnegative;
 use crate::registry::validate::strategies::{above_100_percent, amount, number_or_percent, strategy_text};
 use crate::registry::validate::unsupported_fields::pod_level_resources;
@@ -85,7 +85,7 @@ impl Strategy for DaemonSetStrategy {
 
     fn warnings(&self, new: &Value, old: Option<&Value>) -> Vec<String> {
         let changed = old.is_none_or(|old| old["spec"]["template"] != new["spec"]["template"]);
-        grace_period_warning(new, "spec.template.spec", changed).into_iter().collect()
+        spec_warnings(new, "spec.template.spec", changed)
     }
 
     fn unsupported_feature(&self, new: &Value, _: Option<&Value>) -> Option<String> {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::registry::defaults::{entry, pod_spec, set, spec};
 use crate::registry::strategy::Strategy;
 use crate::registry::validate::apps::{selector, template};
-use crate::registry::validate::pod_warnings::grace_period_warning;
+use crate::registry::validate::pod_warnings::spec_warnings;
 use crate::registry::validate::scalars::nonnegative;
 use crate::registry::validate::statuses::no_more_than_replicas;
 use crate::registry::validate::unsupported_fields::pod_level_resources;
@@ -84,7 +84,7 @@ impl Strategy for StatefulSetStrategy {
             all.push(format!("spec.revisionHistoryLimit: {why}"));
         }
         let changed = old.is_none_or(|old| old["metadata"]["generation"] != new["metadata"]["generation"]);
-        all.extend(grace_period_warning(new, "spec.template.spec", changed));
+        all.extend(spec_warnings(new, "spec.template.spec", changed));
         all
     }
 

@@ -12,7 +12,7 @@ use crate::registry::resource_list::{ResourceList, add, amounts};
 use crate::registry::state::Server;
 use crate::registry::strategy::{Deletion, FieldPaths, QuotaEvaluator, Strategy, keep};
 use crate::registry::validate::pod::tolerations;
-use crate::registry::validate::pod_warnings::{grace_period_warning, name_warning};
+use crate::registry::validate::pod_warnings::{name_warning, spec_warnings};
 use crate::registry::validate::unsupported_fields::pod_level_resources;
 use crate::registry::validate::{pod, pod_status};
 use crate::schema::printers::columns::{AGE, Column, NAME, text, wide};
@@ -146,7 +146,7 @@ impl Strategy for PodStrategy {
             return Vec::new();
         }
         let name = name_warning(new, "the Pod's hostname");
-        name.into_iter().chain(grace_period_warning(new, "spec", true)).collect()
+        name.into_iter().chain(spec_warnings(new, "spec", true)).collect()
     }
 
     fn unsupported_feature(&self, new: &Value, _: Option<&Value>) -> Option<String> {
