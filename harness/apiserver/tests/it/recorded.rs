@@ -56,13 +56,14 @@ struct Step {
 #[case::times("times")]
 #[case::host_ports("host-ports")]
 #[case::json_patches("json-patches")]
+#[case::managed_fields("managed-fields")]
 #[case::pages("pages")]
 #[case::owners("owners")]
-#[case::managed_fields("managed-fields")]
 #[case::paths("paths")]
 #[case::long_names("long-names")]
 #[case::pod_status("pod-status")]
 #[case::container_warnings("container-warnings")]
+#[case::pod_specs("pod-specs")]
 #[tokio::test(start_paused = true)]
 async fn matches_recorded_responses(#[case] file: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/it/recorded/{file}.json"));

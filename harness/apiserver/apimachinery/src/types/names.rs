@@ -71,6 +71,24 @@ fn malformed_subdomain(value: &str) -> Option<String> {
     })
 }
 
+/// Validates a domain in which resolvers look up names. Upstream:
+/// `IsDNS1123SubdomainWithUnderscore`.
+pub fn dns_search(value: &str) -> Vec<String> {
+    const LABEL: &str = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?";
+    let mut errors = too_long(value, 253);
+    let is_valid = |label: &str| {
+        let label = label.strip_prefix('_').unwrap_or(label);
+        !label.starts_with('_') && !label.ends_with('_') && is_label(&label.replace('_', "-"))
+    };
+    if !value.split('.').all(is_valid) {
+        errors.push(format!(
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and end \
+             with an alphanumeric character (e.g. 'example.com', regex used for validation is '{LABEL}(\\.{LABEL})*')"
+        ));
+    }
+    errors
+}
+
 /// Validates a DNS subdomain below a wildcard.
 pub fn wildcard(value: &str) -> Vec<String> {
     let mut errors = too_long(value, 253);

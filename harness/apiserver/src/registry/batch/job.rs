@@ -11,6 +11,7 @@ use crate::registry::validate::apps;
 use crate::registry::validate::batch::job_spec;
 use crate::registry::validate::pod_warnings::name_warning;
 use crate::registry::validate::scalars::counts;
+use crate::registry::validate::selectors::selector_of;
 use crate::registry::validate::unsupported_fields::{UNSUPPORTED_OF_JOBS, pod_level_resources, unsupported_field};
 use crate::schema::printers::age::{human, parsed};
 use crate::schema::printers::cells::{age, items, name, number, selector, with_containers};
@@ -194,7 +195,7 @@ fn selecting_spec(spec: &Value) -> Vec<FieldError> {
     if spec["selector"].is_null() {
         errors.push(FieldError::required("spec.selector", ""));
     }
-    errors.extend(apps::selector_of(&spec["selector"], "spec.selector"));
+    errors.extend(selector_of(&spec["selector"], "spec.selector"));
     errors.extend(apps::job_selector_mismatch(spec));
     errors
 }

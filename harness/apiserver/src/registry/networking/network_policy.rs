@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::registry::defaults::{entry, items as elements, set};
 use crate::registry::strategy::{FieldPaths, Strategy};
-use crate::registry::validate::apps::selector_of;
+use crate::registry::validate::selectors::selector_of;
 use crate::schema::printers::cells::{age, items, name, or, selector};
 use crate::schema::printers::columns::{AGE, Column, NAME, text};
 use crate::types::addresses::cidr;

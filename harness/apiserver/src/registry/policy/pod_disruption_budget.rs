@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::registry::strategy::Strategy;
 use crate::registry::validate::scalars::counts;
+use crate::registry::validate::selectors::selector_of;
 use crate::registry::validate::{apps, strategies};
 use crate::schema::printers::cells::{age, name, number};
 use crate::schema::printers::columns::{AGE, Column, NAME, integer, text};
@@ -88,7 +89,7 @@ fn validate_spec(spec: &Value) -> Vec<FieldError> {
         errors.extend(strategies::int_or_percent(value, &format!("spec.{name}")));
     }
     if !spec["selector"].is_null() {
-        errors.extend(apps::selector_of(&spec["selector"], "spec.selector"));
+        errors.extend(selector_of(&spec["selector"], "spec.selector"));
     }
     let among = ["AlwaysAllow", "IfHealthyBudget"];
     if let Some(policy) = spec["unhealthyPodEvictionPolicy"].as_str().filter(|policy| !among.contains(policy)) {

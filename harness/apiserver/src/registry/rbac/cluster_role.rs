@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use crate::registry::rbac::role::validate_rules;
 use crate::registry::strategy::{FieldPaths, Strategy};
-use crate::registry::validate::apps::{is_selector, selector_of};
+use crate::registry::validate::apps::is_selector;
+use crate::registry::validate::selectors::selector_of;
 use crate::schema::printers::cells::items;
 use crate::types::field_error::FieldError;
 use crate::types::kinds::{ResourceKind, kind};

@@ -1,13 +1,15 @@
 //! Validates containers. Upstream: `validateContainerCommon`, `validateContainers`,
-//! `validateProbe`.
+//! `validateInitContainers`.
+//!
+//! It does not know ephemeral containers, block devices, policies of resizes and rules of restarts.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
 use crate::registry::resource_list::{HUGE_PAGES, is_native};
-use crate::registry::validate::scalars::{choice, nonnegative};
-use crate::registry::validate::{quantity, quota};
+use crate::registry::validate::scalars::{choice, invalid, items, port_number, text};
+use crate::registry::validate::{environment, handlers, quantity, quota, security, volumes};
 use crate::types::field_error::FieldError;
 use crate::types::names;
 
@@ -21,95 +23,80 @@ pub(crate) fn list(
 ) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let init = name == "initContainers";
-    for (index, one) in spec[name].as_array().into_iter().flatten().enumerate() {
-        let path = format!("{path}.{name}[{index}]");
-        common(&mut errors, one, &path, volumes);
-        let name = one["name"].as_str().unwrap_or_default();
+    let mut host_ports = BTreeSet::new();
+    let mut conflicts = Vec::new();
+    for (container, path) in items(spec, name, path) {
+        common(&mut errors, container, &path, volumes, spec);
+        let name = text(container, "name");
         if !names.insert(name.to_owned()) {
             errors.push(FieldError::duplicate(&format!("{path}.name"), name));
         }
-        let stays = !init || one["restartPolicy"] == "Always";
-        for what in ["livenessProbe", "readinessProbe", "startupProbe"] {
-            let Some(found) = one.get(what).filter(|found| !found.is_null()) else { continue };
-            let path = format!("{path}.{what}");
-            if stays {
-                probe(&mut errors, found, &path);
-            } else {
-                let why = "may not be set for init containers without restartPolicy=Always";
-                errors.push(FieldError::forbidden(&path, why));
-            }
+        if init {
+            // Init containers run one by one.
+            host_ports.clear();
+            host_port_conflicts(&mut errors, container, &path, &mut host_ports);
+        } else {
+            host_port_conflicts(&mut conflicts, container, &path, &mut host_ports);
+        }
+        if !init || container["restartPolicy"] == "Always" {
+            handlers::validate(&mut errors, container, &path, spec);
+        } else {
+            handlers::forbid(&mut errors, container, &path);
         }
     }
+    errors.extend(conflicts);
     errors
 }
 
-fn common(errors: &mut Vec<FieldError>, container: &Value, path: &str, volumes: &BTreeSet<String>) {
-    match container["name"].as_str().unwrap_or_default() {
+fn common(errors: &mut Vec<FieldError>, container: &Value, path: &str, volumes: &BTreeSet<String>, spec: &Value) {
+    match text(container, "name") {
         "" => errors.push(FieldError::required(&format!("{path}.name"), "")),
-        name => {
-            let path = format!("{path}.name");
-            errors.extend(names::dns_label(name).into_iter().map(|wrong| FieldError::invalid(&path, name, wrong)));
-        }
+        name => errors.extend(invalid(&format!("{path}.name"), name, names::dns_label(name))),
     }
-    if container["image"].as_str().unwrap_or_default().is_empty() {
+    if text(container, "image").is_empty() {
         errors.push(FieldError::required(&format!("{path}.image"), ""));
     }
     choice(errors, container, path, "terminationMessagePolicy", &["File", "FallbackToLogsOnError"]);
     ports(errors, container, path);
-    for (index, variable) in container["env"].as_array().into_iter().flatten().enumerate() {
-        errors.extend(source(variable, &format!("{path}.env[{index}].valueFrom")));
-        let path = format!("{path}.env[{index}].name");
-        match variable["name"].as_str().unwrap_or_default() {
-            "" => errors.push(FieldError::required(&path, "")),
-            name if name.bytes().all(|byte| (b' '..=b'~').contains(&byte) && byte != b'=') => {}
-            name => {
-                let why =
-                    "a valid environment variable name must consist only of printable ASCII characters other than '='";
-                errors.push(FieldError::invalid(&path, name, why));
-            }
-        }
-    }
-    let mut places = BTreeSet::new();
-    for (index, mount) in container["volumeMounts"].as_array().into_iter().flatten().enumerate() {
-        let path = format!("{path}.volumeMounts[{index}]");
-        let name = mount["name"].as_str().unwrap_or_default();
-        if name.is_empty() {
-            errors.push(FieldError::required(&format!("{path}.name"), ""));
-        }
-        if !volumes.contains(name) {
-            errors.push(FieldError::not_found(&format!("{path}.name"), name));
-        }
-        let place = mount["mountPath"].as_str().unwrap_or_default();
-        if place.is_empty() {
-            errors.push(FieldError::required(&format!("{path}.mountPath"), ""));
-        }
-        if !places.insert(place) {
-            errors.push(FieldError::invalid(&format!("{path}.mountPath"), place, "must be unique"));
-        }
-    }
+    environment::validate(errors, container, path);
+    volumes::mounts(errors, container, path, volumes);
     choice(errors, container, path, "imagePullPolicy", &["Always", "IfNotPresent", "Never"]);
     resources(errors, &container["resources"], &format!("{path}.resources"));
+    security::container(errors, container, path, spec);
 }
 
+/// Upstream: `validateContainerPorts`.
 fn ports(errors: &mut Vec<FieldError>, container: &Value, path: &str) {
-    let mut names = BTreeSet::new();
-    for (index, port) in container["ports"].as_array().into_iter().flatten().enumerate() {
-        let path = format!("{path}.ports[{index}]");
-        let name = port["name"].as_str().unwrap_or_default();
-        if !name.is_empty() && !names.insert(name) {
-            errors.push(FieldError::duplicate(&format!("{path}.name"), name));
+    let mut known = BTreeSet::new();
+    for (port, path) in items(container, "ports", path) {
+        let name = text(port, "name");
+        if !name.is_empty() {
+            let wrong = names::port_name(name);
+            if wrong.is_empty() && !known.insert(name) {
+                errors.push(FieldError::duplicate(&format!("{path}.name"), name));
+            }
+            errors.extend(invalid(&format!("{path}.name"), name, wrong));
         }
         match port["containerPort"].as_i64().unwrap_or(0) {
             0 => errors.push(FieldError::required(&format!("{path}.containerPort"), "")),
             number => errors.extend(port_number(number, &format!("{path}.containerPort"))),
         }
+        if let Some(number) = port["hostPort"].as_i64().filter(|number| *number != 0) {
+            errors.extend(port_number(number, &format!("{path}.hostPort")));
+        }
         choice(errors, port, &path, "protocol", &["SCTP", "TCP", "UDP"]);
     }
 }
 
-fn port_number(number: i64, path: &str) -> Option<FieldError> {
-    let fits = (1..=65535).contains(&number);
-    (!fits).then(|| FieldError::invalid(path, number, "must be between 1 and 65535, inclusive"))
+/// Upstream: `AccumulateUniqueHostPorts`.
+fn host_port_conflicts(errors: &mut Vec<FieldError>, container: &Value, path: &str, known: &mut BTreeSet<String>) {
+    for (port, path) in items(container, "ports", path) {
+        let Some(number) = port["hostPort"].as_i64().filter(|number| *number != 0) else { continue };
+        let used = format!("{}/{}/{number}", text(port, "protocol"), text(port, "hostIP"));
+        if !known.insert(used.clone()) {
+            errors.push(FieldError::duplicate(&format!("{path}.hostPort"), used));
+        }
+    }
 }
 
 /// Upstream: `validateResourceRequirements`.
@@ -170,46 +157,4 @@ pub(crate) fn resource_name(name: &str, path: &str) -> Vec<FieldError> {
         errors.push(FieldError::invalid(path, name, "doesn't follow extended resource name standard"));
     }
     errors
-}
-
-fn probe(errors: &mut Vec<FieldError>, probe: &Value, path: &str) {
-    let mut handlers = 0;
-    for what in ["exec", "httpGet", "tcpSocket", "grpc"] {
-        let Some(handler) = probe.get(what).filter(|handler| !handler.is_null()) else { continue };
-        let path = format!("{path}.{what}");
-        handlers += 1;
-        if handlers > 1 {
-            errors.push(FieldError::forbidden(&path, "may not specify more than 1 handler type"));
-            continue;
-        }
-        if what == "exec" && handler["command"].as_array().is_none_or(Vec::is_empty) {
-            errors.push(FieldError::required(&format!("{path}.command"), ""));
-        }
-        if matches!(what, "httpGet" | "tcpSocket")
-            && let Some(number) = handler["port"].as_i64()
-        {
-            errors.extend(port_number(number, &format!("{path}.port")));
-        }
-    }
-    if handlers == 0 {
-        errors.push(FieldError::required(path, "must specify a handler type"));
-    }
-    for name in ["initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"] {
-        nonnegative(errors, probe, path, name);
-    }
-}
-
-/// Validates the source of a variable. Upstream: `validateEnvVarValueFrom`.
-fn source(variable: &Value, path: &str) -> Option<FieldError> {
-    const SOURCES: [&str; 5] = ["fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef"];
-    let from = variable.get("valueFrom").filter(|from| !from.is_null())?;
-    let sources = SOURCES.iter().filter(|known| !from[**known].is_null()).count();
-    let has_value = variable["value"].as_str().is_some_and(|value| !value.is_empty());
-    let why = match sources {
-        0 => "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`",
-        _ if has_value => "may not be specified when `value` is not empty",
-        1 => return None,
-        _ => "may not have more than one field specified at a time",
-    };
-    Some(FieldError::invalid(path, "", why))
 }

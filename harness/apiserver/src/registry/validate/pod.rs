@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::registry::validate::container;
-use crate::registry::validate::scalars::choice;
+use crate::registry::validate::scalars::{address, choice, invalid, items, text};
+use crate::registry::validate::{container, scheduling, security, volumes};
 use crate::types::field_error::FieldError;
 use crate::types::names;
 
@@ -23,39 +23,136 @@ pub(crate) fn annotations(meta: &Value, path: &str) -> Option<FieldError> {
 
 pub(crate) fn spec(spec: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    let volumes = volumes(&mut errors, spec, path);
+    let volumes = volumes::validate(&mut errors, spec, path);
     let mut names = BTreeSet::new();
     if spec["containers"].as_array().is_none_or(Vec::is_empty) {
         errors.push(FieldError::required(&format!("{path}.containers"), ""));
     }
     errors.extend(container::list(spec, path, "containers", &volumes, &mut names));
     errors.extend(container::list(spec, path, "initContainers", &volumes, &mut names));
+    host_network_ports(&mut errors, spec, path);
     choice(&mut errors, spec, path, "restartPolicy", &["Always", "OnFailure", "Never"]);
     choice(&mut errors, spec, path, "dnsPolicy", &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"]);
     errors.extend(super::meta::labels(&spec["nodeSelector"], &format!("{path}.nodeSelector")));
-    for (index, gate) in spec["readinessGates"].as_array().into_iter().flatten().enumerate() {
-        let (path, name) = (
-            format!("{path}.readinessGates[{index}].conditionType"),
-            gate["conditionType"].as_str().unwrap_or_default(),
-        );
-        errors.extend(names::key(name).into_iter().map(|wrong| FieldError::invalid(&path, name, wrong)));
+    security::pod(&mut errors, spec, path);
+    scheduling::affinity(&mut errors, spec, path);
+    dns_config(&mut errors, spec, path);
+    for (gate, path) in items(spec, "readinessGates", path) {
+        let name = text(gate, "conditionType");
+        errors.extend(invalid(&format!("{path}.conditionType"), name, names::key(name)));
     }
-    for name in ["serviceAccountName", "nodeName"] {
-        let path = format!("{path}.{name}");
-        let value = spec[name].as_str().unwrap_or_default();
-        if !value.is_empty() {
-            errors
-                .extend(names::dns_subdomain(value).into_iter().map(|wrong| FieldError::invalid(&path, value, wrong)));
+    scheduling::gates(&mut errors, spec, path);
+    scheduling::spread_constraints(&mut errors, spec, path);
+    if spec["hostUsers"] == false {
+        for (name, field) in [("hostPID", "HostPID"), ("hostIPC", "HostIPC")] {
+            if spec[name] == true {
+                errors.push(FieldError::forbidden(&format!("{path}.{field}"), "when `hostUsers` is false"));
+            }
         }
     }
+    validate_names(&mut errors, spec, path, &["serviceAccountName", "nodeName"], names::dns_subdomain);
     if let Some(deadline) =
         spec["activeDeadlineSeconds"].as_i64().filter(|deadline| !(1..=i64::from(i32::MAX)).contains(deadline))
     {
         let why = "must be between 1 and 2147483647, inclusive";
         errors.push(FieldError::invalid(&format!("{path}.activeDeadlineSeconds"), deadline, why));
     }
+    validate_names(&mut errors, spec, path, &["hostname", "subdomain"], names::dns_label);
     errors.extend(tolerations(&spec["tolerations"], &format!("{path}.tolerations")));
+    for (alias, path) in items(spec, "hostAliases", path) {
+        errors.extend(address(text(alias, "ip"), &format!("{path}.ip")));
+        for (host, path) in items(alias, "hostnames", &path) {
+            let host = host.as_str().unwrap_or_default();
+            errors.extend(invalid(&path, host, names::dns_subdomain(host)));
+        }
+    }
+    validate_names(&mut errors, spec, path, &["priorityClassName"], names::dns_subdomain);
+    if let Some(class) = spec["runtimeClassName"].as_str() {
+        errors.extend(invalid(&format!("{path}.runtimeClassName"), class, names::dns_subdomain(class)));
+    }
+    if !spec["preemptionPolicy"].is_null() {
+        choice(&mut errors, spec, path, "preemptionPolicy", &["PreemptLowerPriority", "Never"]);
+    }
+    match spec["os"].get("name").and_then(Value::as_str) {
+        None | Some("linux" | "windows") => {}
+        Some("") => errors.push(FieldError::required(&format!("{path}.os.name"), "")),
+        Some(name) => errors.push(FieldError::unsupported(&format!("{path}.os"), name, &["linux", "windows"])),
+    }
     errors
+}
+
+/// Validates names that may be absent.
+fn validate_names(
+    errors: &mut Vec<FieldError>,
+    spec: &Value,
+    path: &str,
+    fields: &[&str],
+    rule: fn(&str) -> Vec<String>,
+) {
+    for field in fields.iter().filter(|field| !text(spec, field).is_empty()) {
+        errors.extend(invalid(&format!("{path}.{field}"), text(spec, field), rule(text(spec, field))));
+    }
+}
+
+/// Upstream: `validatePodHostNetworkDeps`.
+fn host_network_ports(errors: &mut Vec<FieldError>, spec: &Value, path: &str) {
+    if spec["hostNetwork"] != true {
+        return;
+    }
+    for (container, path) in items(spec, "containers", path) {
+        for (port, path) in items(container, "ports", &path) {
+            let number = port["hostPort"].as_i64().filter(|number| *number != 0);
+            if let Some(number) = number.filter(|number| port["containerPort"] != *number) {
+                let why = "must match `containerPort` when `hostNetwork` is true";
+                errors.push(FieldError::invalid(&format!("{path}.hostPort"), number, why));
+            }
+        }
+    }
+}
+
+/// Upstream: `validatePodDNSConfig`.
+fn dns_config(errors: &mut Vec<FieldError>, spec: &Value, path: &str) {
+    const MOST_SERVERS: usize = 3;
+    const MOST_SEARCHES: usize = 32;
+    const MOST_CHARACTERS: usize = 2048;
+    let (config, path) = (&spec["dnsConfig"], format!("{path}.dnsConfig"));
+    let texts = |name: &str| -> Vec<&str> {
+        config[name].as_array().into_iter().flatten().map(|one| one.as_str().unwrap_or_default()).collect()
+    };
+    let (servers, searches) = (texts("nameservers"), texts("searches"));
+    if spec["dnsPolicy"] == "None" && config.is_null() {
+        return errors.push(FieldError::required(&path, "must provide `dnsConfig` when `dnsPolicy` is None"));
+    }
+    if spec["dnsPolicy"] == "None" && servers.is_empty() {
+        let why = "must provide at least one DNS nameserver when `dnsPolicy` is None";
+        return errors.push(FieldError::required(&format!("{path}.nameservers"), why));
+    }
+    if servers.len() > MOST_SERVERS {
+        let why = format!("must not have more than {MOST_SERVERS} nameservers");
+        errors.push(FieldError::invalid(&format!("{path}.nameservers"), config["nameservers"].clone(), why));
+    }
+    for (index, server) in servers.into_iter().enumerate() {
+        errors.extend(address(server, &format!("{path}.nameservers[{index}]")));
+    }
+    let limits = [
+        (searches.len() > MOST_SEARCHES, format!("must not have more than {MOST_SEARCHES} search paths")),
+        (
+            searches.join(" ").len() > MOST_CHARACTERS,
+            format!("must not have more than {MOST_CHARACTERS} characters (including spaces) in the search list"),
+        ),
+    ];
+    for (_, why) in limits.into_iter().filter(|(is_exceeded, _)| *is_exceeded) {
+        errors.push(FieldError::invalid(&format!("{path}.searches"), config["searches"].clone(), why));
+    }
+    for (index, search) in searches.into_iter().enumerate().filter(|(_, search)| *search != ".") {
+        let search = search.strip_suffix('.').unwrap_or(search);
+        errors.extend(invalid(&format!("{path}.searches[{index}]"), search, names::dns_search(search)));
+    }
+    for (option, path) in items(config, "options", &path) {
+        if text(option, "name").is_empty() {
+            errors.push(FieldError::required(&path, "must not be empty"));
+        }
+    }
 }
 
 pub(crate) fn tolerations(list: &Value, path: &str) -> Vec<FieldError> {
@@ -108,52 +205,4 @@ pub(crate) fn effect(effect: &str, path: &str) -> Option<FieldError> {
         effect if EFFECTS.contains(&effect) => None,
         other => Some(FieldError::unsupported(path, other, &EFFECTS)),
     }
-}
-
-/// Validates volumes; returns the names of the valid ones.
-fn volumes(errors: &mut Vec<FieldError>, spec: &Value, path: &str) -> BTreeSet<String> {
-    let mut names = BTreeSet::new();
-    for (index, volume) in spec["volumes"].as_array().into_iter().flatten().enumerate() {
-        let path = format!("{path}.volumes[{index}]");
-        let mut wrong = sources(volume, &path);
-        let at = format!("{path}.name");
-        let name = volume["name"].as_str().unwrap_or_default();
-        if name.is_empty() {
-            wrong.push(FieldError::required(&at, ""));
-        } else {
-            wrong.extend(names::dns_label(name).into_iter().map(|why| FieldError::invalid(&at, name, why)));
-        }
-        if names.contains(name) {
-            wrong.push(FieldError::duplicate(&at, name));
-        }
-        if wrong.is_empty() {
-            names.insert(name.to_owned());
-        }
-        errors.extend(wrong);
-    }
-    names
-}
-
-/// A volume needs exactly one source.
-fn sources(volume: &Value, path: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    let mut found = 0;
-    for (source, name) in [
-        ("emptyDir", ""),
-        ("hostPath", "path"),
-        ("secret", "secretName"),
-        ("downwardAPI", ""),
-        ("configMap", "name"),
-        ("projected", ""),
-    ] {
-        let Some(content) = volume.get(source).filter(|content| !content.is_null()) else { continue };
-        found += 1;
-        let path = format!("{path}.{source}");
-        if found > 1 {
-            errors.push(FieldError::forbidden(&path, "may not specify more than 1 volume type"));
-        } else if !name.is_empty() && content[name].as_str().unwrap_or_default().is_empty() {
-            errors.push(FieldError::required(&format!("{path}.{name}"), ""));
-        }
-    }
-    errors
 }

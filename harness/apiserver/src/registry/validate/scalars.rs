@@ -25,6 +25,33 @@ pub(crate) fn choice(errors: &mut Vec<FieldError>, object: &Value, path: &str, n
     }
 }
 
+/// The text of a field, empty if absent.
+pub(crate) fn text<'a>(object: &'a Value, name: &str) -> &'a str {
+    object[name].as_str().unwrap_or_default()
+}
+
+/// The items of a list with their paths.
+pub(crate) fn items<'a>(
+    object: &'a Value,
+    name: &'a str,
+    path: &str,
+) -> impl Iterator<Item = (&'a Value, String)> + use<'a> {
+    let all = object[name].as_array().into_iter().flatten().enumerate();
+    let path = path.to_owned();
+    all.map(move |(index, item)| (item, format!("{path}.{name}[{index}]")))
+}
+
+/// The errors of a value, for each reason.
+pub(crate) fn invalid(path: &str, value: &str, reasons: Vec<String>) -> impl Iterator<Item = FieldError> {
+    reasons.into_iter().map(move |why| FieldError::invalid(path, value, why))
+}
+
+/// Validates the number of a port. Upstream: `IsValidPortNum`.
+pub(crate) fn port_number(number: i64, path: &str) -> Option<FieldError> {
+    let fits = (1..=65535).contains(&number);
+    (!fits).then(|| FieldError::invalid(path, number, "must be between 1 and 65535, inclusive"))
+}
+
 /// Validates an IP address. Upstream: `IsValidIPForLegacyField`.
 pub(crate) fn address(value: &str, path: &str) -> Option<FieldError> {
     let why = match value.parse::<IpAddr>() {
