@@ -1,15 +1,19 @@
 //! `lockstep run`: judges subjects by cases, against the timelines blessed from upstream.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, RangeInclusive};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use lockstep_case::Case;
 use lockstep_cluster::SiteName;
-use lockstep_recording::{Blame, FileName};
+use lockstep_recording::{Blame, FileName, Recording};
 use lockstep_report::RerunCommands;
 use lockstep_runner::Executor;
-use lockstep_runner::run::{CompletedPlay, JudgedPlay, PlayPlan, PlayRound, RunEvent, Setup, Subscribers};
+use lockstep_runner::run::{
+    CompletedPlay, Confirmation, JudgedPlay, PlayPlan, PlayRound, RunEvent, Setup, Subscribers,
+};
 use lockstep_subject::SubjectSpec;
 use lockstep_support::clock;
 use lockstep_support::outcome::RunOutcome;
@@ -119,6 +123,16 @@ impl Arguments {
         self.fail_fast && outcomes.iter().any(|outcome| *outcome != RunOutcome::Conformant)
     }
 
+    /// The golden timelines of a recording's subject.
+    fn golden<'a>(
+        &self,
+        goldens: &'a BTreeMap<String, GoldenTimelines>,
+        case: &Case,
+        recording: &Recording,
+    ) -> Cow<'a, GoldenTimelines> {
+        goldens[&case.argument()].for_subject(&recording.header, self.as_version.minor)
+    }
+
     /// The command that repeats one play.
     fn rerun_of(&self, typed: &CommandLine, spec: &SubjectSpec, round: PlayRound, case: &Case) -> RerunCommands {
         let subject = self.subject.iter().find(|text| text.parse().is_ok_and(|one: SubjectSpec| one == *spec));
@@ -199,8 +213,14 @@ impl RunState<'_> {
         let mut counts: BTreeMap<(u32, Option<u64>), (usize, usize)> = BTreeMap::new();
         let mut due: BTreeMap<(u32, Option<u64>), usize> = BTreeMap::new();
         plan.of_shard().for_each(|(_, round, _)| *due.entry((round.time, round.seed)).or_default() += 1);
+        let (arguments, goldens) = (self.arguments, self.goldens);
+        let judge = |case: &Arc<Case>, recording: &Recording| {
+            let golden = arguments.golden(goldens, case, recording);
+            verdict::judge(case, recording, golden.for_server(&recording.header.cluster.version))
+        };
+        let confirmation = Confirmation::new(&judge);
         setup
-            .play_each(player, plan, async |played: CompletedPlay<'_>| {
+            .play_and_confirm(player, plan, Some(&confirmation), async |played: CompletedPlay<'_>| {
                 let brief = plan.rounds.len() > 1 && player.sessions().is_empty();
                 let (round, outcome) = (played.round, self.judge(spec, &played, plan, brief)?);
                 self.outcomes.push(outcome);
@@ -245,8 +265,7 @@ impl RunState<'_> {
             let folder = if several { folder.join(FileName::of(&spec.to_string())) } else { folder.clone() };
             recording_files::store(&folder.join(arguments.round_folder(*round)), recording)?;
         }
-        let golden = &self.goldens[&case.argument()];
-        let golden = golden.for_subject(&recording.header, arguments.as_version.minor);
+        let golden = arguments.golden(self.goldens, case, recording);
         let golden = golden.for_server(&recording.header.cluster.version);
         let judgement = verdict::judge(case, recording, golden);
         let judged = JudgedPlay {

@@ -10,6 +10,7 @@ use lockstep_recording::{
 };
 use lockstep_support::clock;
 use lockstep_timeline::StepId;
+use lockstep_verdict::LONG_SILENCE;
 use tokio::task::JoinSet;
 
 use crate::armed_injection::ArmedInjection;
@@ -45,6 +46,10 @@ pub(super) struct CaseRun<'a> {
     began: u64,
     /// The most time for one settling.
     pub(super) patience: Duration,
+    /// The step for which the subject gets a long silence, if it may have been late there.
+    waits_at: Option<StepId>,
+    /// The least silence of the subject before the current step counts as settled.
+    pub(super) silence: Duration,
     pub(super) entries: Vec<RecordingEntry>,
     /// The number of entries in which versions are packed already.
     packed: usize,
@@ -64,12 +69,18 @@ impl Session {
     /// Run a case in a namespace of its own, and delete the namespace afterwards. The recording has
     /// whatever happens.
     pub async fn play(&self, case: &Case) -> Recording {
-        self.play_with(case, SubjectPlan::default(), false).await
+        self.play_with(case, SubjectPlan::default(), false, None).await
     }
 
     /// Run a case with these subjects. With `is_shared` other cases may run at the same time, so
-    /// the case must not affect the subject.
-    pub(super) async fn play_with(&self, case: &Case, subjects: SubjectPlan, is_shared: bool) -> Recording {
+    /// the case must not affect the subject. At the step `waits_at` the subject gets a long silence.
+    pub(super) async fn play_with(
+        &self,
+        case: &Case,
+        subjects: SubjectPlan,
+        is_shared: bool,
+        waits_at: Option<StepId>,
+    ) -> Recording {
         let probe = match &self.probes {
             Some(probes) => Some(probes.lease().await),
             None => None,
@@ -94,6 +105,8 @@ impl Session {
             versions_beside: VersionsBeside::default(),
             began,
             patience: cost(case).settle_timeout(self.budget),
+            waits_at,
+            silence: self.silence,
             entries: Vec::new(),
             packed: 0,
             injection: None,
@@ -324,6 +337,8 @@ impl<'a> CaseRun<'a> {
         self.check(step, operation, result)?;
         self.driver_writes = self.driver.take_writes();
         self.act_on_stale_view(step).await?;
+        let is_long = self.waits_at == Some(StepId::at(index, part));
+        self.silence = if is_long { LONG_SILENCE } else { self.session.silence };
         let since = clock::instant();
         let outcome = self.settle_step().await?;
         self.collect_entries();

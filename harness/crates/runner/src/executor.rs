@@ -13,6 +13,7 @@ use lockstep_case::model::{Case, Step};
 use lockstep_recording::Recording;
 use lockstep_recording::controllers::Controller;
 use lockstep_subject::SubjectSpec;
+use lockstep_timeline::StepId;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::{EnvironmentError, Session, Simulation, SubjectPlan, Successor, simulate_with_output};
@@ -228,11 +229,12 @@ impl<'a> ExecutionSlot<'a> {
     /// The subject of a simulated cluster cannot be started, or an ended subject cannot be started
     /// again.
     pub async fn play(&self, case: &Case, seed: Option<u64>) -> Result<Recording, EnvironmentError> {
-        self.play_with_output(case, seed, false).await.map(|(recording, _)| recording)
+        self.play_with_output(case, seed, false, None).await.map(|(recording, _)| recording)
     }
 
     /// Run a case; with `output`, also returns what the subject has printed since it was started,
-    /// if it prints.
+    /// if it prints. On a cluster that outlives the case, the subject gets a long silence at the
+    /// step `waits_at`.
     ///
     /// # Errors
     /// The subject of a simulated cluster cannot be started, or an ended subject cannot be started
@@ -242,12 +244,13 @@ impl<'a> ExecutionSlot<'a> {
         case: &Case,
         seed: Option<u64>,
         output: bool,
+        waits_at: Option<StepId>,
     ) -> Result<(Recording, Option<String>), EnvironmentError> {
         match &self.site {
             SlotSite::Session(lease) => {
                 let session = lease.ready().await?;
                 let log_source = session.log_source().filter(|_| output);
-                let recording = session.play_with(case, self.subjects, !lease.is_alone()).await;
+                let recording = session.play_with(case, self.subjects, !lease.is_alone(), waits_at).await;
                 let output = session.printed(log_source).await;
                 Ok((recording, output))
             }

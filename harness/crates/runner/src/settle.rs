@@ -107,7 +107,8 @@ impl CaseRun<'_> {
                 subject == SubjectActivity::Full
                     && (self.request_log.has_pending_retry() || session.has_pending_reconnect(&self.namespace))
             },
-            budget: self.patience,
+            silence: self.silence,
+            budget: self.patience + self.silence,
         };
         work(context, self).await
     }

@@ -316,7 +316,13 @@ impl StepId {
     /// The step that a mark begins; all parts of `given` are one step.
     #[must_use]
     pub const fn of(mark: &StepMark) -> Self {
-        if mark.index == 0 { Self::GIVEN } else { Self { index: mark.index, part: mark.part } }
+        Self::at(mark.index, mark.part)
+    }
+
+    /// The step with this number and part; all parts of `given`, which is 0, are one step.
+    #[must_use]
+    pub const fn at(index: u32, part: u32) -> Self {
+        if index == 0 { Self::GIVEN } else { Self { index, part } }
     }
 }
 

@@ -14,7 +14,8 @@
 //! * `version_change` compares runs of two versions of upstream.
 //! * `outcomes` makes one timeline of equivalent recordings, or several if upstream itself has
 //!   several outcomes.
-//! * `overrun` finds timers that expired because the test environment was slow.
+//! * `overrun` finds timers that expired because the test environment was slow; `late_decision`
+//!   finds decisions that may have come after their step had settled.
 //! * `judge` reads a recording once and combines all of these; `fault_outcome` compares a run with
 //!   a fault or a handover with runs without, by the `run_end` of each.
 //!
@@ -30,6 +31,7 @@ pub mod faults;
 pub mod golden;
 mod judge;
 mod judgement;
+mod late_decision;
 mod outcomes;
 mod overrun;
 mod run_end;
@@ -41,6 +43,7 @@ pub use compare::{Difference, TimelineLocation, compare, compare_live};
 pub use fault_outcome::{FaultOutcome, ReferenceRun, fault_outcome, handover_outcome};
 pub use judge::{judge, judge_live, judge_replay};
 pub use judgement::{ComparisonBasis, FindingKind, Judgement, NearestOutcome, VerdictFinding};
+pub use late_decision::{LONG_SILENCE, late_step, with_lateness};
 pub use lockstep_support::outcome::Verdict;
 pub use outcomes::{agree, first_differing_step, outcomes};
 pub use score::{AreaScore, Score, scored_areas, scored_verdict};

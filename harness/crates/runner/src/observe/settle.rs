@@ -61,6 +61,8 @@ pub(crate) struct SettleContext<'a> {
     /// Whether the subject may still wait before it goes on: it was asked to retry a request later
     /// (`Retry-After`), or it has not opened a watch again that the interceptor has ended.
     pub acts_later: &'a (dyn Fn() -> bool + Sync),
+    /// The least silence before the first flip of the probe, however soon the subject answers it.
+    pub silence: Duration,
     /// When to give up.
     pub budget: Duration,
 }
@@ -133,7 +135,7 @@ pub(crate) async fn settle(
         let quiet = || (cache.activity(context.namespace), (context.writes)(), read(context));
         if silent == 0
             && context.subject == SubjectActivity::Full
-            && !is_silent_for(&mut changes, &quiet, probe.silence().min(left())).await
+            && !is_silent_for(&mut changes, &quiet, probe.silence().max(context.silence).min(left())).await
         {
             continue;
         }

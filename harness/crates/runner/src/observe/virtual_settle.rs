@@ -132,6 +132,7 @@ mod tests {
             in_flight: &|| 0,
             withheld: &|| 0,
             acts_later: &|| false,
+            silence: Duration::ZERO,
             budget: Duration::from_secs(20),
         }
     }

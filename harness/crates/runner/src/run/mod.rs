@@ -10,6 +10,7 @@
 //! The input is plain data ([`Setup`], [`PlayPlan`]), the output recordings and events. The caller
 //! judges the recordings.
 
+mod confirmation;
 mod event;
 
 use std::num::NonZeroUsize;
@@ -17,6 +18,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use confirmation::Confirmation;
 pub use event::{EnvironmentOrigin, FileError, JudgedPlay, RunEvent, Subscriber, Subscribers};
 use futures::future::{join_all, select_all, try_join_all};
 use futures::{FutureExt, StreamExt, stream};
@@ -32,6 +34,7 @@ use lockstep_subject::virtual_time::ProgramPool;
 use lockstep_subject::{ClusterControllers, SubjectSpec};
 use lockstep_support::clock::{self, Instant};
 use lockstep_support::outcome::InterruptCause;
+use lockstep_verdict::LONG_SILENCE;
 use lockstep_workload::Workload;
 
 use crate::{
@@ -48,6 +51,8 @@ pub struct Setup {
     pub source: ClusterSource,
     /// How long a step may take to settle.
     pub budget: Duration,
+    /// The least time without a write of the subject before a step counts as settled, in real time.
+    pub silence: Duration,
     /// What runs the pods; `None` leaves it to each case.
     pub pods: Option<PodKind>,
     /// The restart profile of subjects that take no restart options.
@@ -119,6 +124,7 @@ impl Setup {
             plan,
             source: ClusterSource::Boot,
             budget: Duration::from_secs(20),
+            silence: Duration::ZERO,
             pods: None,
             profile: None,
             process: SubjectOptions::default(),
@@ -309,6 +315,7 @@ impl Setup {
         let profile = profile.or_else(|| Some(spec.reference()?.profile())).unwrap_or_default();
         SessionOptions {
             budget: self.budget,
+            silence: self.silence,
             pods: self.pods,
             restart: RestartOptions { profile, ..RestartOptions::default() },
             process: SubjectOptions {
@@ -469,6 +476,21 @@ impl Setup {
         &self,
         player: &Executor,
         plan: PlayPlan<'_>,
+        take: impl AsyncFnMut(CompletedPlay<'_>) -> Result<ControlFlow<()>, E>,
+    ) -> Result<(), E> {
+        self.play_and_confirm(player, plan, None, take).await
+    }
+
+    /// Like [`play_each`](Self::play_each), but a case at which the subject may only have been late
+    /// is played again first.
+    ///
+    /// # Errors
+    /// As for [`play_each`](Self::play_each).
+    pub async fn play_and_confirm<E: From<PlayError>>(
+        &self,
+        player: &Executor,
+        plan: PlayPlan<'_>,
+        confirmation: Option<&Confirmation<'_>>,
         mut take: impl AsyncFnMut(CompletedPlay<'_>) -> Result<ControlFlow<()>, E>,
     ) -> Result<(), E> {
         let plays = stream::iter(plan.of_shard()).map(async |(item, round, number)| {
@@ -476,10 +498,13 @@ impl Setup {
             let turn = player.acquire_slot(case).await;
             let mut began = clock::instant();
             self.events.emit(&RunEvent::CaseStarted { case })?;
-            let (mut recording, mut output) = turn.play_with_output(case, round.seed, plan.output).await?;
+            let (mut recording, mut output) = turn.play_with_output(case, round.seed, plan.output, None).await?;
             if let Some(alone) = turn.retry_alone().await {
                 began = clock::instant();
-                (recording, output) = alone.play_with_output(case, round.seed, plan.output).await?;
+                (recording, output) = alone.play_with_output(case, round.seed, plan.output, None).await?;
+            }
+            if let Some(confirmation) = confirmation.filter(|_| self.silence < LONG_SILENCE) {
+                recording = confirmation.confirm(player, case, recording).await?;
             }
             let took = began.elapsed();
             self.events.emit(&RunEvent::CasePlayed { case })?;

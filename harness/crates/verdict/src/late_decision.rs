@@ -1,0 +1,125 @@
+//! Decisions that come after their step has settled.
+//!
+//! In real time a probe proves that a step has settled, which is right if the subject acts as soon
+//! on one Deployment as on another. One with a rate limit for each, one that waits some seconds
+//! after a refused request, or one with a worker that a busy machine holds up, decides later, and
+//! its recording differs. So does that of a controller that does not decide at all. Another play,
+//! which waits longer at that step, tells the two apart.
+
+use std::time::Duration;
+
+use lockstep_recording::{Blame, Recording, RecordingEntry, Trouble};
+use lockstep_support::outcome::Verdict;
+use lockstep_timeline::{Invariant, StepId, TimelineLine};
+
+use super::compare::{Difference, TimelineLocation};
+use super::judgement::{FindingKind, Judgement};
+
+/// How long a subject must be silent at the step of such a difference when its case is played
+/// again: longer than the usual delays after a refused request.
+pub const LONG_SILENCE: Duration = Duration::from_secs(10);
+
+/// The step after which the subject may only have been late: a decision is missing in it, or it is
+/// the last step, and the subject wrote after it.
+#[must_use]
+pub fn late_step(judgement: &Judgement) -> Option<StepId> {
+    let finding = judgement.decisive().filter(|_| judgement.verdict == Verdict::NonConformant)?;
+    let TimelineLocation::Step(step) = finding.place else { return None };
+    let lacks_a_decision = matches!(&finding.kind, FindingKind::Divergence(difference) if lacks_decision(difference));
+    let writes_on = judgement.findings.iter().any(|it| it.place == finding.place && is_breach_of_silence(&it.kind));
+    (lacks_a_decision || writes_on).then_some(step)
+}
+
+/// The recording of the first play, if the second one, which waited at this step, shows that the
+/// subject was only late: with trouble that makes it inconclusive. Otherwise `None`.
+#[must_use]
+pub fn with_lateness(first: &Recording, step: StepId, second: &Judgement) -> Option<Recording> {
+    let at = TimelineLocation::Step(step);
+    let is_repeated = second.verdict != Verdict::Conformant && second.decisive().is_none_or(|it| it.place <= at);
+    if is_repeated {
+        return None;
+    }
+    let why = format!(
+        "the subject acts later than it answers the probe: what differs at step {step} does not once that step waits \
+         {LONG_SILENCE:?} for it; with --silence {LONG_SILENCE:?} every step waits so"
+    );
+    let mut recording = first.clone();
+    // In front of the difference, which is no evidence.
+    recording.entries.insert(0, RecordingEntry::Trouble(Trouble::new(Blame::Environment, why)));
+    Some(recording)
+}
+
+fn is_breach_of_silence(kind: &FindingKind) -> bool {
+    matches!(kind, FindingKind::Breach(breach) if breach.invariant == Invariant::Silence)
+}
+
+/// Whether the first expected line that differs is a decision that the step does not have.
+fn lacks_decision(difference: &Difference) -> bool {
+    let missing = difference.expected_line().filter(|line| matches!(line, TimelineLine::Decision(_)));
+    missing.is_some_and(|missing| !difference.actual.iter().flatten().any(|line| line == missing))
+}
+
+#[cfg(test)]
+mod tests {
+    use lockstep_recording::testing::{RecordingBuilder, deployment, owned_set, ready, revision, scaled, with_patch};
+    use lockstep_timeline::Timeline;
+    use rstest::rstest;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::testing::judge;
+
+    fn web() -> Value {
+        with_patch(&deployment("web", 10, "app:1"), &revision(1))
+    }
+
+    fn set(replicas: i32) -> Value {
+        with_patch(&owned_set(&web(), "1", "app:1", replicas), &json!({"status": ready(replicas)}))
+    }
+
+    /// A step to 12 replicas and one to 14, in each of which the subject writes these sizes.
+    fn played(first: &[i32], second: &[i32]) -> RecordingBuilder {
+        let mut size = 10;
+        let mut resize = |builder: RecordingBuilder, to: &i32| {
+            let before = std::mem::replace(&mut size, *to);
+            builder.subject_write(&scaled(&set(before), *to))
+        };
+        let builder = RecordingBuilder::rolled_out(10).user_step(1, "scale 12").driver_write(&scaled(&web(), 12));
+        let builder = first.iter().fold(builder, &mut resize).settled();
+        let builder = builder.user_step(2, "scale 14").driver_write(&scaled(&web(), 14));
+        second.iter().fold(builder, &mut resize).settled()
+    }
+
+    fn judged(recording: &Recording) -> Judgement {
+        judge(recording, Some(&Timeline::from_recording(&played(&[12], &[14]).end())))
+    }
+
+    #[rstest]
+    #[case::as_expected(played(&[12], &[14]), None)]
+    #[case::in_the_next_step(played(&[], &[12, 14]), Some(1))]
+    #[case::with_what_the_next_step_wants(played(&[], &[14]), Some(1))]
+    #[case::in_parts(played(&[11], &[12, 14]), Some(1))]
+    #[case::after_the_last_step(played(&[12], &[]).subject_write(&scaled(&set(12), 14)).request("update", "replicasets", 200), Some(2))]
+    #[case::more_than_expected(played(&[12, 13], &[14]), None)]
+    #[case::never(played(&[], &[]), Some(1))]
+    #[case::trouble_before(played(&[], &[12, 14]).trouble(Blame::Subject, "ended"), Some(1))]
+    fn late_step_lacks_a_decision(#[case] played: RecordingBuilder, #[case] step: Option<u32>) {
+        let late = late_step(&judged(&played.end()));
+        assert_eq!(late, step.map(|index| StepId { index, part: 0 }));
+    }
+
+    #[rstest]
+    #[case::as_expected(played(&[12], &[14]), Some("inconclusive"))]
+    #[case::late_again_elsewhere(played(&[12], &[]), Some("inconclusive"))]
+    #[case::the_same_difference(played(&[], &[12, 14]), None)]
+    #[case::trouble_of_the_environment(played(&[12], &[14]).trouble(Blame::Environment, "etcd"), Some("inconclusive"))]
+    fn second_play_tells_a_late_subject_from_a_wrong_one(
+        #[case] again: RecordingBuilder,
+        #[case] verdict: Option<&str>,
+    ) {
+        let first = played(&[], &[12, 14]).end();
+        let step = late_step(&judged(&first)).expect("it may be late");
+        let settled = with_lateness(&first, step, &judged(&again.end()));
+        assert_eq!(settled.map(|recording| judged(&recording).verdict.name()), verdict);
+    }
+}
