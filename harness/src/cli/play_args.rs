@@ -95,8 +95,9 @@ pub(super) struct CommonPlayArgs {
     budget: Duration,
     /// How long the subject must not write before a step has settled, in real time.
     ///
-    /// By default as long as it usually takes to answer. A subject that acts later on one Deployment
-    /// than on another, as one with a rate limit for each, needs longer than its longest delay.
+    /// By default as long as it usually takes to answer. A subject that acts later on one
+    /// Deployment than on another, as one with a rate limit for each, needs longer than its longest
+    /// delay.
     #[arg(help_heading = "Playing", long, hide_short_help = true, value_name = "TIME", value_parser = budget)]
     silence: Option<Duration>,
     /// sim: the seed of names and delays; for `run` also a range, such as 1..1000.

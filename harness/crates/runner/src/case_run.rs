@@ -73,7 +73,7 @@ impl Session {
     }
 
     /// Run a case with these subjects. With `is_shared` other cases may run at the same time, so
-    /// the case must not affect the subject. At the step `waits_at` the subject gets a long silence.
+    /// the case must not affect the subject. At the step `waits_at` it gets a long silence.
     pub(super) async fn play_with(
         &self,
         case: &Case,

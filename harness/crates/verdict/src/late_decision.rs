@@ -44,7 +44,7 @@ pub fn with_lateness(first: &Recording, step: StepId, second: &Judgement) -> Opt
          {LONG_SILENCE:?} for it; with --silence {LONG_SILENCE:?} every step waits so"
     );
     let mut recording = first.clone();
-    // In front of the difference, which is no evidence.
+    // In front of the difference, which does not count after it.
     recording.entries.insert(0, RecordingEntry::Trouble(Trouble::new(Blame::Environment, why)));
     Some(recording)
 }
@@ -78,7 +78,7 @@ mod tests {
     }
 
     /// A step to 12 replicas and one to 14, in each of which the subject writes these sizes.
-    fn played(first: &[i32], second: &[i32]) -> RecordingBuilder {
+    fn play(first: &[i32], second: &[i32]) -> RecordingBuilder {
         let mut size = 10;
         let mut resize = |builder: RecordingBuilder, to: &i32| {
             let before = std::mem::replace(&mut size, *to);
@@ -90,36 +90,36 @@ mod tests {
         second.iter().fold(builder, &mut resize).settled()
     }
 
-    fn judged(recording: &Recording) -> Judgement {
-        judge(recording, Some(&Timeline::from_recording(&played(&[12], &[14]).end())))
+    fn judge_by_expected(recording: &Recording) -> Judgement {
+        judge(recording, Some(&Timeline::from_recording(&play(&[12], &[14]).end())))
     }
 
     #[rstest]
-    #[case::as_expected(played(&[12], &[14]), None)]
-    #[case::in_the_next_step(played(&[], &[12, 14]), Some(1))]
-    #[case::with_what_the_next_step_wants(played(&[], &[14]), Some(1))]
-    #[case::in_parts(played(&[11], &[12, 14]), Some(1))]
-    #[case::after_the_last_step(played(&[12], &[]).subject_write(&scaled(&set(12), 14)).request("update", "replicasets", 200), Some(2))]
-    #[case::more_than_expected(played(&[12, 13], &[14]), None)]
-    #[case::never(played(&[], &[]), Some(1))]
-    #[case::trouble_before(played(&[], &[12, 14]).trouble(Blame::Subject, "ended"), Some(1))]
-    fn late_step_lacks_a_decision(#[case] played: RecordingBuilder, #[case] step: Option<u32>) {
-        let late = late_step(&judged(&played.end()));
+    #[case::as_expected(play(&[12], &[14]), None)]
+    #[case::in_the_next_step(play(&[], &[12, 14]), Some(1))]
+    #[case::with_what_the_next_step_wants(play(&[], &[14]), Some(1))]
+    #[case::in_parts(play(&[11], &[12, 14]), Some(1))]
+    #[case::after_the_last_step(play(&[12], &[]).subject_write(&scaled(&set(12), 14)).request("update", "replicasets", 200), Some(2))]
+    #[case::more_than_expected(play(&[12, 13], &[14]), None)]
+    #[case::never(play(&[], &[]), Some(1))]
+    #[case::trouble_before(play(&[], &[12, 14]).trouble(Blame::Subject, "ended"), Some(1))]
+    fn late_step_lacks_a_decision(#[case] builder: RecordingBuilder, #[case] step: Option<u32>) {
+        let late = late_step(&judge_by_expected(&builder.end()));
         assert_eq!(late, step.map(|index| StepId { index, part: 0 }));
     }
 
     #[rstest]
-    #[case::as_expected(played(&[12], &[14]), Some("inconclusive"))]
-    #[case::late_again_elsewhere(played(&[12], &[]), Some("inconclusive"))]
-    #[case::the_same_difference(played(&[], &[12, 14]), None)]
-    #[case::trouble_of_the_environment(played(&[12], &[14]).trouble(Blame::Environment, "etcd"), Some("inconclusive"))]
+    #[case::as_expected(play(&[12], &[14]), Some("inconclusive"))]
+    #[case::late_again_elsewhere(play(&[12], &[]), Some("inconclusive"))]
+    #[case::the_same_difference(play(&[], &[12, 14]), None)]
+    #[case::trouble_of_the_environment(play(&[12], &[14]).trouble(Blame::Environment, "etcd"), Some("inconclusive"))]
     fn second_play_tells_a_late_subject_from_a_wrong_one(
         #[case] again: RecordingBuilder,
         #[case] verdict: Option<&str>,
     ) {
-        let first = played(&[], &[12, 14]).end();
-        let step = late_step(&judged(&first)).expect("it may be late");
-        let settled = with_lateness(&first, step, &judged(&again.end()));
-        assert_eq!(settled.map(|recording| judged(&recording).verdict.name()), verdict);
+        let first = play(&[], &[12, 14]).end();
+        let step = late_step(&judge_by_expected(&first)).expect("it may be late");
+        let settled = with_lateness(&first, step, &judge_by_expected(&again.end()));
+        assert_eq!(settled.map(|recording| judge_by_expected(&recording).verdict.name()), verdict);
     }
 }

@@ -163,8 +163,8 @@ pub(super) async fn execute_replay(
     Ok(RunOutcome::most_severe(outcomes))
 }
 
-/// Says in a sentence whether the cluster did what the controller does. `unsettled_end`: the step in
-/// which the recording ended before the controllers had settled.
+/// Says in a sentence whether the cluster did what the controller does. `unsettled_end` is the step
+/// in which the recording ended before the controllers had settled.
 fn note_conclusion(cluster: &str, controller: &str, judgement: &Judgement, unsettled_end: Option<StepId>) {
     match (judgement.outcome(), judgement.findings.first()) {
         (RunOutcome::Conformant, _) => note!("{cluster} did what {controller} does"),

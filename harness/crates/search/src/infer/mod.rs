@@ -184,7 +184,7 @@ pub fn infer(recording: &Recording, name: &str, arranged: &Arrangements) -> Resu
 fn head(recording: &Recording, given: &GivenSteps, terminates: bool) -> String {
     let header = &recording.header;
     let (deployment, cluster) = (name_of_deployment(recording), header.cluster.title());
-    let mut out = format!("# InferredCase from a recording of {}, {cluster}.\n", header.started);
+    let mut out = format!("# Inferred from a recording of {}, {cluster}.\n", header.started);
     out += "# Left out: what the containers are, beyond the image and the variables of the first.\n";
     let _ = writeln!(out, "description: What was done to deployment {deployment} in a recording.");
     if terminates {
