@@ -93,13 +93,6 @@ pub(super) struct CommonPlayArgs {
     /// In proportion longer where a case wants more than 1000 pods.
     #[arg(help_heading = "Playing", long, default_value = "20s", value_name = "TIME", value_parser = budget)]
     budget: Duration,
-    /// How long the subject must not write before a step has settled, in real time.
-    ///
-    /// By default as long as it usually takes to answer. A subject that acts later on one
-    /// Deployment than on another, as one with a rate limit for each, needs longer than its longest
-    /// delay.
-    #[arg(help_heading = "Playing", long, hide_short_help = true, value_name = "TIME", value_parser = budget)]
-    silence: Option<Duration>,
     /// sim: the seed of names and delays; for `run` also a range, such as 1..1000.
     ///
     /// Both ends are included. The seed also chooses among faults. With 0 nothing is delayed.
@@ -349,7 +342,6 @@ impl PlayArgs {
         Setup {
             source: ClusterSource::Standing,
             budget: self.common.budget,
-            silence: self.common.silence.unwrap_or_default(),
             pods,
             profile: self.scope.profile,
             process: SubjectOptions { in_cluster: self.common.in_cluster, variables: self.common.subject_env.clone() },

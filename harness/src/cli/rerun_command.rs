@@ -144,7 +144,7 @@ mod tests {
             return value.get_name().to_owned();
         }
         let value = match argument.get_id().as_str() {
-            "budget" | "silence" => "3s",
+            "budget" => "3s",
             "check_determinism" => "9",
             "controllers" => "replicaset",
             "beside" => "upstream:v1.33.13",

@@ -177,7 +177,7 @@ const fn option(name: &'static str, reason: &'static str) -> OptionEntry {
 }
 
 /// Every option, in alphabetical order, with the reason for it.
-pub const OPTIONS: [OptionEntry; 78] = [
+pub const OPTIONS: [OptionEntry; 77] = [
     option("accept-unguarded-pods", "a cluster of one's own whose API server cannot keep pods of cases off its nodes"),
     option("against", "without upstream's programs, a search compares with another controller, or with none"),
     option("anonymise", "a recording of production is given to others"),
@@ -242,7 +242,6 @@ pub const OPTIONS: [OptionEntry; 78] = [
     option("seeds", "other names, delays and faults; a failure is repeated by its seed"),
     option("settle", "clusters differ in how long a status may lag"),
     option("shard", "a campaign is shared by machines"),
-    option("silence", "a controller with a rate limit for each Deployment acts after its probe is answered"),
     option("staleness", "clusters differ in how old a controller's view may be"),
     option("subject", "the controller to judge"),
     option("subject-env", "a controller reads a variable; tokens of the CI job stay out of its reach"),

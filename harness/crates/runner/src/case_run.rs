@@ -106,7 +106,7 @@ impl Session {
             began,
             patience: cost(case).settle_timeout(self.budget),
             waits_at,
-            silence: self.silence,
+            silence: Duration::ZERO,
             entries: Vec::new(),
             packed: 0,
             injection: None,
@@ -338,7 +338,7 @@ impl<'a> CaseRun<'a> {
         self.driver_writes = self.driver.take_writes();
         self.act_on_stale_view(step).await?;
         let is_long = self.waits_at == Some(StepId::at(index, part));
-        self.silence = if is_long { LONG_SILENCE } else { self.session.silence };
+        self.silence = if is_long { LONG_SILENCE } else { Duration::ZERO };
         let since = clock::instant();
         let outcome = self.settle_step().await?;
         self.collect_entries();

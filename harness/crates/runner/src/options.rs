@@ -26,8 +26,6 @@ pub struct SubjectOptions {
 pub struct SessionOptions {
     /// The most time for one settling; a step that takes longer fails.
     pub budget: Duration,
-    /// The least time without a write of the subject before a step counts as settled, in real time.
-    pub silence: Duration,
     /// How pods run; `None`: as each case says.
     pub pods: Option<PodKind>,
     /// How a config-restart controller is configured until a case says otherwise.
@@ -56,7 +54,6 @@ impl Default for SessionOptions {
     fn default() -> Self {
         Self {
             budget: Duration::from_secs(20),
-            silence: Duration::ZERO,
             pods: None,
             restart: RestartOptions::default(),
             bypass_interceptor: false,

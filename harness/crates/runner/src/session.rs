@@ -40,7 +40,6 @@ pub struct Session {
     /// `None` in virtual time, where nothing needs to be proved.
     pub(super) probes: Option<Probes>,
     pub(super) budget: Duration,
-    pub(super) silence: Duration,
     pub(super) pods: Option<PodKind>,
     restart: Mutex<RestartOptions>,
     /// The profile of the first subject, if it is not the case's.
@@ -226,7 +225,7 @@ impl Session {
             unsupported_before,
         } = parts;
         let (identity, subject) = (subject.identity.clone(), Mutex::new(Some(subject)));
-        let (budget, silence) = (options.budget, options.silence);
+        let budget = options.budget;
         let (pods, restart) = (options.pods, Mutex::new(options.restart.clone()));
         Session {
             environment: Arc::clone(environment),
@@ -236,7 +235,6 @@ impl Session {
             subject,
             probes,
             budget,
-            silence,
             pods,
             restart,
             profile: options.profile,
@@ -400,7 +398,6 @@ impl Session {
         let (restart, process) = (self.restart().clone(), self.process.clone());
         SessionOptions {
             budget: self.budget,
-            silence: self.silence,
             pods: self.pods,
             restart,
             bypass_interceptor: self.bypass_interceptor,

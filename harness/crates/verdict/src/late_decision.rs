@@ -41,7 +41,7 @@ pub fn with_lateness(first: &Recording, step: StepId, second: &Judgement) -> Opt
     }
     let why = format!(
         "the subject acts later than it answers the probe: what differs at step {step} does not once that step waits \
-         {LONG_SILENCE:?} for it; with --silence {LONG_SILENCE:?} every step waits so"
+         {LONG_SILENCE:?} for it"
     );
     let mut recording = first.clone();
     // In front of the difference, which does not count after it.

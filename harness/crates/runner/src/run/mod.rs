@@ -34,7 +34,6 @@ use lockstep_subject::virtual_time::ProgramPool;
 use lockstep_subject::{ClusterControllers, SubjectSpec};
 use lockstep_support::clock::{self, Instant};
 use lockstep_support::outcome::InterruptCause;
-use lockstep_verdict::LONG_SILENCE;
 use lockstep_workload::Workload;
 
 use crate::{
@@ -51,8 +50,6 @@ pub struct Setup {
     pub source: ClusterSource,
     /// How long a step may take to settle.
     pub budget: Duration,
-    /// The least time without a write of the subject before a step counts as settled, in real time.
-    pub silence: Duration,
     /// What runs the pods; `None` leaves it to each case.
     pub pods: Option<PodKind>,
     /// The restart profile of subjects that take no restart options.
@@ -124,7 +121,6 @@ impl Setup {
             plan,
             source: ClusterSource::Boot,
             budget: Duration::from_secs(20),
-            silence: Duration::ZERO,
             pods: None,
             profile: None,
             process: SubjectOptions::default(),
@@ -315,7 +311,6 @@ impl Setup {
         let profile = profile.or_else(|| Some(spec.reference()?.profile())).unwrap_or_default();
         SessionOptions {
             budget: self.budget,
-            silence: self.silence,
             pods: self.pods,
             restart: RestartOptions { profile, ..RestartOptions::default() },
             process: SubjectOptions {
@@ -503,7 +498,7 @@ impl Setup {
                 began = clock::instant();
                 (recording, output) = alone.play_with_output(case, round.seed, plan.output, None).await?;
             }
-            if let Some(confirmation) = confirmation.filter(|_| self.silence < LONG_SILENCE) {
+            if let Some(confirmation) = confirmation {
                 recording = confirmation.confirm(player, case, recording).await?;
             }
             let took = began.elapsed();
