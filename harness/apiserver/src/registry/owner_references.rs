@@ -10,7 +10,8 @@ use crate::registry::state::Server;
 impl Server {
     /// Removes duplicates from the owners of an object and warns about them.
     pub(crate) fn deduplicate_owners(&mut self, object: &mut Value, when: &str) {
-        let Some(owners) = object["metadata"].get_mut("ownerReferences").and_then(Value::as_array_mut) else { return };
+        let owners = object.pointer_mut("/metadata/ownerReferences").and_then(Value::as_array_mut);
+        let Some(owners) = owners.filter(|owners| owners.len() > 1) else { return };
         let mut seen: Vec<Value> = Vec::new();
         let mut duplicates = Vec::new();
         owners.retain(|owner| {

@@ -137,21 +137,13 @@ pub struct Handover {
 pub(crate) enum HandoverBackend {
     /// A simulated server in its own process.
     #[serde(rename = "served")]
-    SimulatedProcess {
-        supervisor: ProcessId,
-    },
+    SimulatedProcess { supervisor: ProcessId },
     /// Local processes.
-    Processes {
-        supervisor: ProcessId,
-    },
-    Containers {
-        supervisor: ProcessId,
-    },
+    Processes { supervisor: ProcessId },
+    /// Containers.
+    Containers { supervisor: ProcessId },
     /// A kind node; without a supervisor if the cluster existed before or is to be kept.
-    Kind {
-        node: KindNode,
-        supervisor: Option<ProcessId>,
-    },
+    Kind { node: KindNode, supervisor: Option<ProcessId> },
 }
 
 impl Handover {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use crate::registry::validate::scalars::{items, text};
 use crate::types::names;
 
 /// The warning for a name that is not a DNS label; `usage` says what contains the name.
@@ -26,7 +27,7 @@ pub(crate) fn spec_warnings(new: &Value, path: &str, changed: bool) -> Vec<Strin
     }
     let spec = path.split('.').fold(new, |value, name| &value[name]);
     let mut warnings = Vec::new();
-    for (at, container) in containers(spec, path) {
+    for (container, at) in containers(spec, path) {
         hidden_variables(&mut warnings, container, &at);
     }
     ambiguous_ports(&mut warnings, spec, path);
@@ -40,24 +41,20 @@ pub(crate) fn spec_warnings(new: &Value, path: &str, changed: bool) -> Vec<Strin
 }
 
 /// All containers with their paths. Upstream: `VisitContainersWithPath`.
-fn containers<'a>(spec: &'a Value, path: &str) -> impl Iterator<Item = (String, &'a Value)> {
-    ["initContainers", "containers"].into_iter().flat_map(move |list| {
-        let all = spec[list].as_array().into_iter().flatten().enumerate();
-        all.map(move |(index, container)| (format!("{path}.{list}[{index}]"), container))
-    })
+fn containers<'a>(spec: &'a Value, path: &str) -> impl Iterator<Item = (&'a Value, String)> {
+    ["initContainers", "containers"].into_iter().flat_map(move |list| items(spec, list, path))
 }
 
 /// Warns about a variable that hides an earlier one and does not refer to it.
 fn hidden_variables(warnings: &mut Vec<String>, container: &Value, path: &str) {
     let mut names = BTreeSet::new();
-    for (index, variable) in container["env"].as_array().into_iter().flatten().enumerate() {
-        let text = |name: &str| variable[name].as_str().unwrap_or_default();
-        let (name, value, reference) = (text("name"), text("value"), format!("$({})", text("name")));
+    for (variable, path) in items(container, "env", path) {
+        let (name, value) = (text(variable, "name"), text(variable, "value"));
+        let reference = format!("$({name})");
         let extends = variable["valueFrom"].is_null() && value != reference && value.contains(&reference);
         if !names.insert(name) && !extends {
-            warnings.push(format!(
-                "{path}.env[{index}]: hides previous definition of {name:?}, which may be dropped when using apply"
-            ));
+            warnings
+                .push(format!("{path}: hides previous definition of {name:?}, which may be dropped when using apply"));
         }
     }
 }
@@ -65,10 +62,9 @@ fn hidden_variables(warnings: &mut Vec<String>, container: &Value, path: &str) {
 /// Warns about a name that several ports have.
 fn shared_port_names(warnings: &mut Vec<String>, spec: &Value, path: &str) {
     let mut known: BTreeMap<&str, String> = BTreeMap::new();
-    for (at, container) in containers(spec, path) {
-        for (index, port) in container["ports"].as_array().into_iter().flatten().enumerate() {
+    for (container, at) in containers(spec, path) {
+        for (port, at) in items(container, "ports", &at) {
             let Some(name) = port["name"].as_str().filter(|name| !name.is_empty()) else { continue };
-            let at = format!("{at}.ports[{index}]");
             match known.get(name) {
                 Some(other) => warnings.push(format!(
                     "{at}: duplicate port name {name:?} with {other}, services and probes that select ports by name will use {other}"
@@ -82,11 +78,9 @@ fn shared_port_names(warnings: &mut Vec<String>, spec: &Value, path: &str) {
 /// Warns about ports that several containers, or one of them, define twice.
 fn ambiguous_ports(warnings: &mut Vec<String>, spec: &Value, path: &str) {
     let mut known: Vec<(String, &Value)> = Vec::new();
-    for (at, container) in containers(spec, path) {
-        for (index, port) in container["ports"].as_array().into_iter().flatten().enumerate() {
-            let at = format!("{at}.ports[{index}]");
+    for (container, at) in containers(spec, path) {
+        for (port, at) in items(container, "ports", &at) {
             let number = |port: &Value, name: &str| port[name].as_i64().unwrap_or(0);
-            let text = |port: &Value, name: &str| port[name].as_str().unwrap_or_default().to_owned();
             let (host_port, host) = (number(port, "hostPort"), text(port, "hostIP"));
             if !host.is_empty() && host_port == 0 {
                 warnings.push(format!(

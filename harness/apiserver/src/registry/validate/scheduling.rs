@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::registry::validate::scalars::{invalid, items, text};
-use crate::registry::validate::selectors::selector_of;
+use crate::registry::validate::selectors::{label_values, operator_and_key, selector_of, unknown_operator};
 use crate::types::field_error::FieldError;
 use crate::types::names;
 
@@ -49,30 +49,10 @@ fn weight(term: &Value, path: &str) -> Option<FieldError> {
 
 /// Upstream: `ValidateNodeSelectorTerm`, which accepts any values of labels.
 fn node_term(errors: &mut Vec<FieldError>, term: &Value, path: &str) {
-    let unknown = |operator: &str, path: &str| {
-        FieldError::invalid(&format!("{path}.operator"), operator, "not a valid selector operator")
-    };
     for (requirement, path) in items(term, "matchExpressions", path) {
-        let values = requirement["values"].as_array().map_or(0, Vec::len);
-        let at = format!("{path}.values");
-        errors.extend(match text(requirement, "operator") {
-            "In" | "NotIn" => {
-                (values == 0).then(|| FieldError::required(&at, "must be specified when `operator` is 'In' or 'NotIn'"))
-            }
-            "Exists" | "DoesNotExist" => (values > 0).then(|| {
-                FieldError::forbidden(&at, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
-            }),
-            "Gt" | "Lt" => (values != 1)
-                .then(|| FieldError::required(&at, "must be specified single value when `operator` is 'Lt' or 'Gt'")),
-            operator => Some(unknown(operator, &path)),
-        });
-        let key = text(requirement, "key");
-        errors.extend(invalid(&format!("{path}.key"), key, names::key(key)));
+        operator_and_key(errors, requirement, &path, true);
         if path.contains(REQUIRED) {
-            for (value, at) in items(requirement, "values", &path) {
-                let value = value.as_str().unwrap_or_default();
-                errors.extend(invalid(&at, value, names::label_value(value)));
-            }
+            label_values(errors, requirement, &path);
         }
     }
     for (requirement, path) in items(term, "matchFields", path) {
@@ -81,7 +61,7 @@ fn node_term(errors: &mut Vec<FieldError>, term: &Value, path: &str) {
                 let why = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector";
                 FieldError::required(&format!("{path}.values"), why)
             }),
-            operator => Some(unknown(operator, &path)),
+            operator => Some(unknown_operator(operator, &path)),
         });
         if text(requirement, "key") != "metadata.name" {
             let why = "not a valid field selector key";
