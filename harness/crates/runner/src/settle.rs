@@ -11,14 +11,12 @@ use crate::Session;
 use crate::armed_injection::next_intercepted;
 use crate::case_run::{Abort, CaseRun};
 use crate::observe::Probe;
-use crate::observe::probe::Reach;
+use crate::observe::probe::{ANSWER, Reach};
 use crate::observe::settle::{SettleContext, SettleOutcome, SubjectActivity, settle};
 use crate::observe::virtual_settle;
 use crate::request_log::RequestLog;
 use crate::start::{explain_idleness, until_at_work};
 
-/// How long the test environment may take to answer after a subject's time is up.
-const ANSWER: Duration = Duration::from_secs(5);
 /// How long to wait for events in virtual time.
 const EVENTS: Duration = Duration::from_secs(30);
 

@@ -40,8 +40,8 @@ pub fn with_lateness(first: &Recording, step: StepId, second: &Judgement) -> Opt
         return None;
     }
     let why = format!(
-        "the subject acts later than it answers the probe: what differs at step {step} does not once that step waits \
-         {LONG_SILENCE:?} for it"
+        "the subject acts later than it answers the probe: step {step} differs, and no longer does where the case was \
+         played again and waited {LONG_SILENCE:?} at that step"
     );
     let mut recording = first.clone();
     // In front of the difference, which does not count after it.

@@ -244,10 +244,10 @@ impl ClusterState {
 
     /// A ReplicaSet now belongs to the Deployment, with its pods.
     pub(super) fn join(&mut self, group: &str, set: &str) {
-        let pods = self.pods.get(set).into_iter().flatten();
+        let pods = self.pods.get(set).into_iter().flat_map(BTreeMap::values);
         if let Some(group) = self.groups.get_mut(group) {
             group.sets.insert(set.to_owned());
-            pods.for_each(|(_, pod)| group.window.add_initial(existing(POD, pod)));
+            pods.for_each(|pod| group.window.add_initial(existing(POD, pod)));
         }
     }
 

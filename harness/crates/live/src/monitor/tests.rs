@@ -235,11 +235,8 @@ fn does_not_judge_while_a_watch_is_silent() {
 
 #[test]
 fn reports_a_gap_and_does_not_judge_right_after_it() {
-    let (web, set) = at_rest();
-    let mut monitor = Monitor::new(TERMS, cluster_info());
-    monitor.take(list_update(DEPLOYMENT, &[&web], None), 0);
-    monitor.take(list_update(REPLICA_SET, &[&set], None), 0);
-    monitor.take(list_update(POD, &[], None), 0);
+    let (_, set) = at_rest();
+    let mut monitor = start_monitor(TERMS, &[]);
     monitor.take(list_update(REPLICA_SET, &[&set], Some("too old")), 60_000);
     decided(&mut monitor, 10, 61_000, second(9));
     let outputs = report_all_alive(&mut monitor, 65_000);
@@ -261,6 +258,16 @@ fn stored(object: &Value, rv: u64) -> Value {
 fn list_update(kind: &'static str, objects: &[&Value], gap: Option<&str>) -> WatchUpdate {
     let objects = objects.iter().map(|object| stored(object, 5)).collect();
     WatchUpdate::Listed { kind, objects, gap: gap.map(str::to_owned) }
+}
+
+/// A monitor that has listed the settled Deployment with its ReplicaSet and these pods.
+fn start_monitor(terms: Tolerances, pods: &[Value]) -> Monitor {
+    let (web, set) = at_rest();
+    let mut monitor = Monitor::new(terms, cluster_info());
+    monitor.take(list_update(DEPLOYMENT, &[&web], None), 0);
+    monitor.take(list_update(REPLICA_SET, &[&set], None), 0);
+    monitor.take(list_update(POD, &pods.iter().collect::<Vec<_>>(), None), 0);
+    monitor
 }
 
 /// A version from a watch.
@@ -323,10 +330,7 @@ fn counts_sets_that_came_before_their_deployment(#[case] in_gap: bool) {
 fn object_created_again_in_a_gap_replaces_the_old_one(#[case] kind: &'static str) {
     let (web, set) = at_rest();
     let pods = pods_of(&set, 10);
-    let mut monitor = Monitor::new(TERMS, cluster_info());
-    monitor.take(list_update(DEPLOYMENT, &[&web], None), 0);
-    monitor.take(list_update(REPLICA_SET, &[&set], None), 0);
-    monitor.take(list_update(POD, &pods.iter().collect::<Vec<_>>(), None), 0);
+    let mut monitor = start_monitor(TERMS, &pods);
     let renewed = |object: &Value| with_patch(object, &json!({"metadata": {"uid": "again"}}));
     let owned = |object: &Value, owner: &str| {
         let mut object = object.clone();
@@ -353,10 +357,7 @@ fn object_created_again_in_a_gap_replaces_the_old_one(#[case] kind: &'static str
 #[test]
 fn opened_watch_may_still_be_behind() {
     let (web, set) = at_rest();
-    let mut monitor = Monitor::new(NO_STATUS, cluster_info());
-    monitor.take(list_update(DEPLOYMENT, &[&web], None), 0);
-    monitor.take(list_update(REPLICA_SET, &[&set], None), 0);
-    monitor.take(list_update(POD, &[], None), 0);
+    let mut monitor = start_monitor(NO_STATUS, &[]);
     report_all_alive(&mut monitor, 20_000);
     decided(&mut monitor, 111, 40_000, scaled(&set, 20));
     let opened = WatchUpdate::Opened { kind: DEPLOYMENT, length: 30 };
@@ -382,11 +383,8 @@ fn opened_watch_may_still_be_behind() {
 #[case::behind_another_late_version(&[57_000], 0)]
 #[case::in_time(&[50_000], 1)]
 fn late_decision_may_be_from_before_the_last_contact(#[case] contacts: &[u64], #[case] expected: usize) {
-    let (web, set) = at_rest();
-    let mut monitor = Monitor::new(NO_STATUS, cluster_info());
-    monitor.take(list_update(DEPLOYMENT, &[&web], None), 0);
-    monitor.take(list_update(REPLICA_SET, &[&set], None), 0);
-    monitor.take(list_update(POD, &[], None), 0);
+    let (web, _) = at_rest();
+    let mut monitor = start_monitor(NO_STATUS, &[]);
     report_all_alive(&mut monitor, 20_000);
     let narrow = json!({"metadata": {"generation": 2}, "spec": {"strategy": {"rollingUpdate": {"maxSurge": 0}}}});
     monitor.take(version_update(ChangeType::Modified, &with_patch(&web, &narrow), 110), 25_000);
@@ -407,10 +405,7 @@ fn late_decision_may_be_from_before_the_last_contact(#[case] contacts: &[u64], #
 fn late_status_was_perhaps_right_in_time() {
     let (web, set) = at_rest();
     let pods = pods_of(&set, 10);
-    let mut monitor = Monitor::new(TERMS, cluster_info());
-    monitor.take(list_update(DEPLOYMENT, &[&web], None), 0);
-    monitor.take(list_update(REPLICA_SET, &[&set], None), 0);
-    monitor.take(list_update(POD, &pods.iter().collect::<Vec<_>>(), None), 0);
+    let mut monitor = start_monitor(TERMS, &pods);
     let nine = json!({"status": {"replicas": 9, "readyReplicas": 9, "availableReplicas": 9}});
     monitor.take(version_update(ChangeType::Deleted, &pods[0], 107), 20_000);
     monitor.take(version_update(ChangeType::Modified, &with_patch(&set, &nine), 108), 20_000);

@@ -38,7 +38,7 @@ use super::response_times::ResponseTimes;
 use super::{CachedObject, ObserveError, WatchCache, WatchedKind};
 
 /// How long the test environment may take to answer once the subject's time is up.
-const ANSWER: Duration = Duration::from_secs(5);
+pub(crate) const ANSWER: Duration = Duration::from_secs(5);
 const REPLICAS: &str = "/spec/replicas";
 const DEPLOYMENT: &str = "probe";
 /// How the names of further Deployments begin.

@@ -21,7 +21,7 @@ use lockstep_recording::{Blame, Trouble};
 use lockstep_support::clock;
 
 use super::{EquationScope, Probe, WatchCache, WatchedKind};
-use crate::observe::probe::Reach;
+use crate::observe::probe::{ANSWER, Reach};
 
 /// Silent rounds that prove that a namespace has settled: with one, 1 measured run of 216 was
 /// wrong; with two, none of 419.
@@ -30,7 +30,7 @@ const ROUNDS: u32 = 2;
 const ROUNDS_WITH_HISTORY: u32 = 6;
 
 /// How long a subject may take to follow the probe while one of its requests is held.
-const ANSWER: Duration = Duration::from_secs(3);
+const MOST_WHILE_HELD: Duration = Duration::from_secs(3);
 
 /// What settling depends on besides the cache.
 pub(crate) struct SettleContext<'a> {
@@ -217,7 +217,7 @@ async fn blame_for_timeout(
     }
     let (writes, activity) = ((context.writes)(), cache.activity(context.namespace));
     let writes_beside = (context.writes_beside)();
-    if probe.reach_of_environment(Duration::from_secs(5)).await == Reach::Nowhere {
+    if probe.reach_of_environment(ANSWER).await == Reach::Nowhere {
         return environment_trouble(&probe.dead_environment());
     }
     clock::pause(Duration::from_millis(500)).await;
@@ -308,7 +308,7 @@ pub(crate) async fn wait_until_received(
             .or_else(|| Some(environment_trouble(&probe.dead_environment())));
     }
     for _ in 0..ROUNDS {
-        match probe.flip(ANSWER.min(context.budget), &|| (context.exited)().is_some()).await {
+        match probe.flip(MOST_WHILE_HELD.min(context.budget), &|| (context.exited)().is_some()).await {
             Reach::Subject => {}
             Reach::Environment => break,
             Reach::Nowhere => {

@@ -498,10 +498,10 @@ impl Setup {
                 began = clock::instant();
                 (recording, output) = alone.play_with_output(case, round.seed, plan.output, None).await?;
             }
+            let took = began.elapsed();
             if let Some(confirmation) = confirmation {
                 recording = confirmation.confirm(player, case, recording).await?;
             }
-            let took = began.elapsed();
             self.events.emit(&RunEvent::CasePlayed { case })?;
             Ok::<_, PlayError>(CompletedPlay { item, round, number, case, recording, took, output })
         });
