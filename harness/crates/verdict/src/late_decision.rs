@@ -30,19 +30,22 @@ pub fn late_step(judgement: &Judgement) -> Option<StepId> {
     (lacks_a_decision || writes_on).then_some(step)
 }
 
-/// The recording of the first play, if the second one, which waited at this step, shows that the
-/// subject was only late: with trouble that makes it inconclusive. Otherwise `None`.
+/// The recording of the first play, with trouble that makes it inconclusive, unless the second one,
+/// which waited at this step, confirms the difference: `None` then.
 #[must_use]
 pub fn with_lateness(first: &Recording, step: StepId, second: &Judgement) -> Option<Recording> {
     let at = TimelineLocation::Step(step);
-    let is_repeated = second.verdict != Verdict::Conformant && second.decisive().is_none_or(|it| it.place <= at);
-    if is_repeated {
-        return None;
-    }
-    let why = format!(
-        "the subject acts later than it answers the probe: step {step} differs, and no longer does where the case was \
-         played again and waited {LONG_SILENCE:?} at that step"
-    );
+    let why = match second.verdict {
+        Verdict::NonConformant if second.decisive().is_none_or(|it| it.place <= at) => return None,
+        Verdict::Inconclusive => format!(
+            "step {step} differs, and the subject may only have been late: where the case was played again and waited \
+             {LONG_SILENCE:?} at that step, it was inconclusive"
+        ),
+        Verdict::NonConformant | Verdict::Conformant => format!(
+            "the subject acts later than it answers the probe: step {step} differs, and no longer does where the case \
+             was played again and waited {LONG_SILENCE:?} at that step"
+        ),
+    };
     let mut recording = first.clone();
     // In front of the difference, which does not count after it.
     recording.entries.insert(0, RecordingEntry::Trouble(Trouble::new(Blame::Environment, why)));
@@ -109,17 +112,23 @@ mod tests {
     }
 
     #[rstest]
-    #[case::as_expected(play(&[12], &[14]), Some("inconclusive"))]
-    #[case::late_again_elsewhere(play(&[12], &[]), Some("inconclusive"))]
+    #[case::as_expected(play(&[12], &[14]), Some("acts later than it answers"))]
+    #[case::late_again_elsewhere(play(&[12], &[]), Some("acts later than it answers"))]
     #[case::the_same_difference(play(&[], &[12, 14]), None)]
-    #[case::trouble_of_the_environment(play(&[12], &[14]).trouble(Blame::Environment, "etcd"), Some("inconclusive"))]
+    #[case::trouble_before_the_step(RecordingBuilder::rolled_out(10).trouble(Blame::Environment, "etcd"), Some("it was inconclusive"))]
+    #[case::trouble_after_the_step(play(&[12], &[14]).trouble(Blame::Environment, "etcd"), Some("it was inconclusive"))]
     fn second_play_tells_a_late_subject_from_a_wrong_one(
         #[case] again: RecordingBuilder,
-        #[case] verdict: Option<&str>,
+        #[case] expected: Option<&str>,
     ) {
         let first = play(&[], &[12, 14]).end();
         let step = late_step(&judge_by_expected(&first)).expect("it may be late");
         let settled = with_lateness(&first, step, &judge_by_expected(&again.end()));
-        assert_eq!(settled.map(|recording| judge_by_expected(&recording).verdict.name()), verdict);
+        assert_eq!(settled.is_some(), expected.is_some());
+        let Some((settled, expected)) = settled.zip(expected) else { return };
+        let judgement = judge_by_expected(&settled);
+        assert_eq!(judgement.verdict, Verdict::Inconclusive);
+        let finding = format!("{:?}", judgement.decisive().expect("it has trouble").kind);
+        assert!(finding.contains(expected), "{finding}");
     }
 }
