@@ -220,7 +220,10 @@ fn share_alone() -> Result<(), Failed> {
     let selection = Selection {
         cases: &["rolling/surge-1-unavailable-0"],
         flags: &["--workload", &description],
-        words: &["did nothing: deployment/probe, in a namespace of its own, has no ReplicaSet", "1 non-conformant"],
+        words: &[
+            "did nothing: lockstep's own deployment/probe, in another namespace, has no ReplicaSet",
+            "1 non-conformant",
+        ],
     };
     judge("sim", &subject, "8s", &selection)
 }

@@ -92,7 +92,7 @@ mod tests {
         let seen = [
             "did nothing: deployment/web has status.observedGeneration 0, and 1 is right (after 20s)",
             "stayed in the wrong state: deployment/api has status.observedGeneration 1, and 3 is right (after 5s)",
-            "stayed in the wrong state: deployment/probe, in a namespace of its own, has status.readyReplicas 0, and 1 is right (after 20s)",
+            "stayed in the wrong state: lockstep's own deployment/probe, in another namespace, has status.readyReplicas 0, and 1 is right (after 20s)",
         ];
         let stale = |why| unsettled(why, TroubleTopic::DeploymentStatus);
         let causes: BTreeSet<_> = seen.into_iter().map(stale).collect();
@@ -103,7 +103,7 @@ mod tests {
             ])
         );
         let others = [
-            "stayed in the wrong state: deployment/probe, in a namespace of its own, has no ReplicaSet (after 20s)",
+            "stayed in the wrong state: lockstep's own deployment/probe, in another namespace, has no ReplicaSet (after 20s)",
             "never became quiet: 12 more writes after 20s",
             "the subject made no request in the 60 s since it was started again",
         ];

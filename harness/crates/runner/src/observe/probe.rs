@@ -46,6 +46,12 @@ const ANOTHER: &str = "another-";
 /// The ReplicaSet that must stay without pods while no subject runs.
 const BARE: &str = "bare";
 
+/// The name of one of the probe's Deployments in a message to the author of a subject, who has made
+/// none.
+fn describe(name: &str) -> String {
+    format!("lockstep's own deployment/{name}, in another namespace,")
+}
+
 /// A Deployment whose changes prove that the subject's watches are up to date.
 pub(crate) struct Probe {
     client: kube::Client,
@@ -294,7 +300,7 @@ impl Probe {
         if !self.claims.sizes || self.beside.is_some() {
             let created = self.created.load(Ordering::Relaxed).saturating_sub(1);
             let name = format!("{ANOTHER}{created}");
-            let why = format!("deployment/{name}, in a namespace of its own,");
+            let why = describe(&name);
             let is_reported = self.beside.as_ref().is_none_or(|beside| beside.has(&name));
             return match is_reported || self.replica_set_of(&name).is_none() {
                 true => Trouble::new(self.blame_of(Controller::Deployment), format!("{why} has no ReplicaSet")),
@@ -316,9 +322,8 @@ impl Probe {
                 ),
                 false => (self.blame_of(Controller::Deployment), "does not follow"),
             };
-            let why = format!(
-                "deployment/probe, in a namespace of its own, wants {wanted} replicas, and its ReplicaSet's {found} {description}"
-            );
+            let why =
+                format!("{} wants {wanted} replicas, and its ReplicaSet's {found} {description}", describe(DEPLOYMENT));
             return Trouble::new(blame, why);
         }
         let sight = ProbeSnapshot {
@@ -327,7 +332,7 @@ impl Probe {
             pod: self.pod().map(|pod| pod.ready()),
         };
         let (controller, about, description) = sight.stopped_at();
-        let why = format!("deployment/probe, in a namespace of its own, {description}");
+        let why = format!("{} {description}", describe(DEPLOYMENT));
         Trouble::new(self.blame_of(controller), why).about(about)
     }
 
