@@ -535,7 +535,7 @@ fn on_each(cases: &[Arc<Case>], wrong: impl Fn(&Case, &Recording) -> Option<Stri
 #[rstest]
 #[case::cross_section(Extent::CrossSection, 30)]
 #[ignore = "takes minutes: for each night"]
-#[case::whole(Extent::Whole, 300)]
+#[case::whole(Extent::Whole, 220)]
 fn correct_controller_raises_no_alarm(#[case] extent: Extent, #[case] least: usize) {
     let mut cases = cases("", extent);
     if extent == Extent::CrossSection {
