@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use lockstep_case as case;
 use lockstep_cluster::supervise::Interrupt;
+use lockstep_recording::SubjectKind;
 use lockstep_report::RerunCommands;
 use lockstep_runner::run::{CompletedPlay, FileError, JudgedPlay, PlayPlan, RunEvent, Subscribers};
 use lockstep_subject::SubjectSpec;
@@ -104,6 +105,14 @@ impl JudgeArguments {
     /// Judge one recording.
     fn judge(&self, typed: &CommandLine, events: &Subscribers, path: &Path) -> Result<RunOutcome, CliError> {
         let mut recording = recording_files::read(path)?;
+        if recording.header.kind == SubjectKind::Cluster {
+            return Err(CliError::Usage(format!(
+                "{} is of a live rollout, which has no case to be judged by; `lockstep replay {}` compares it with what \
+                 upstream does",
+                path.display(),
+                quote(&path.display().to_string())
+            )));
+        }
         let recorded = Arc::new(case::parse_recorded(&recording.header).map_err(CliError::Case)?);
         self.golden.replace_workload(&mut recording);
         let case = self.golden.case_file(&recording.header);

@@ -590,6 +590,14 @@ fn judges_a_folder_of_recordings() {
     assert!(stdout.contains("has no recording (*.ndjson)") && code == 64, "{stdout}");
 }
 
+#[test]
+fn judge_says_which_command_reads_a_live_rollout() {
+    let live = "harness/tests/recordings/recreate.ndjson";
+    let (stderr, code) = stderr_of(&["judge", live]);
+    let why = "is of a live rollout, which has no case to be judged by; `lockstep replay";
+    assert!(stderr.starts_with(&format!("error: {live} {why} {live}`")) && code == 64, "{stderr}");
+}
+
 /// Each of these once had an unhelpful message.
 #[test]
 fn usage_errors_suggest_a_fix() {
