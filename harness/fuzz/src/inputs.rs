@@ -145,7 +145,7 @@ pub fn results(data: &[u8]) {
     printed.extend(searched.lines());
     printed.push(report::faults_table(faults.iter().copied()));
     printed.push(report::list_failed_points(faults));
-    printed.push(report::summary(&merged.outcomes(), merged.total_duration(), false));
+    printed.push(report::summary(&merged.outcomes(), merged.ended_between(), merged.total_duration(), false));
     printed.push(report::list_not_conformant(plays.iter().cloned(), false));
     printed.push(report::common_causes(plays));
     let _ = merged.unplayed();

@@ -98,7 +98,7 @@ pub(super) async fn execute(arguments: Arguments, typed: &CommandLine) -> Result
             break;
         }
     }
-    reporters.end(&result, (&outcomes, all), since)?;
+    reporters.end(&result, (&outcomes, all), 0, since)?;
     result.map(|()| RunOutcome::most_severe(outcomes))
 }
 

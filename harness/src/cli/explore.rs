@@ -116,7 +116,7 @@ pub(super) async fn execute(arguments: Arguments, typed: &CommandLine) -> Result
     }
     setup.close_programs().await;
     if let (Some(results), None) = (results, Interrupt::for_process().cause()) {
-        results.write(&outcomes, since.elapsed().as_secs_f64())?;
+        results.write(&outcomes, 0, since.elapsed().as_secs_f64())?;
     }
     let here = outcomes.len();
     Ok(arguments.sharding.outcome(outcomes, here))

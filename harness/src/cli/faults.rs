@@ -127,7 +127,13 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &CommandLine) -> Re
     }
     let cause = Interrupt::for_process().cause();
     let unplayed = result.is_err().then_some(plays.saturating_sub(outcomes.len()));
-    events.emit(&RunEvent::RunEnded { outcomes: &outcomes, unplayed, cause, took: since.elapsed() })?;
+    events.emit(&RunEvent::RunEnded {
+        outcomes: &outcomes,
+        ended_between: 0,
+        unplayed,
+        cause,
+        took: since.elapsed(),
+    })?;
     result.map(|()| match nothing {
         true => RunOutcome::Inconclusive,
         false => arguments.sharding.outcome(outcomes, plays),

@@ -53,8 +53,8 @@ pub(super) fn execute(arguments: &Arguments) -> Result<RunOutcome, CliError> {
         }
     }
     let missing = (!merged.missing.is_empty()).then_some(RunOutcome::Inconclusive);
-    let outcomes: Vec<RunOutcome> = merged.outcomes().into_iter().chain(missing).collect();
-    Ok(RunOutcome::most_severe(outcomes))
+    let between = (merged.ended_between() > 0).then_some(RunOutcome::NonConformant);
+    Ok(RunOutcome::most_severe(merged.outcomes().into_iter().chain(missing).chain(between)))
 }
 
 fn plays_of(merged: &MergedResults) -> impl Iterator<Item = &PlaySummary> {
@@ -108,7 +108,7 @@ fn print_plays(plays: &[&PlaySummary], merged: &MergedResults) {
     let outcomes = merged.outcomes();
     match outcomes.as_slice() {
         [] => say!("nothing was judged"),
-        some => say!("{}", report::summary(some, merged.total_duration(), colour())),
+        some => say!("{}", report::summary(some, merged.ended_between(), merged.total_duration(), colour())),
     }
     let bad: Vec<PlaySummary> =
         plays.iter().filter(|play| play.outcome != RunOutcome::Conformant).map(|play| (*play).clone()).collect();

@@ -97,7 +97,7 @@ pub(super) fn execute_judge(arguments: &JudgeArguments, typed: &CommandLine) -> 
             break;
         }
     }
-    reporters.end(&result, (&outcomes, paths.len()), since)?;
+    reporters.end(&result, (&outcomes, paths.len()), 0, since)?;
     result.map(|()| RunOutcome::most_severe(outcomes))
 }
 

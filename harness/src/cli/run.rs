@@ -109,11 +109,20 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &CommandLine) -> Re
     let reporters = reporters(&arguments.reports, &title, results, shard);
     let events = &reporters.events;
     events.emit(&RunEvent::RunStarted { plays })?;
-    let mut run = RunState { arguments: &arguments, typed, goldens: &goldens, events, outcomes: Vec::new(), first: 0 };
+    let mut run = RunState {
+        arguments: &arguments,
+        typed,
+        goldens: &goldens,
+        events,
+        outcomes: Vec::new(),
+        ended_between: 0,
+        first: 0,
+    };
     let result = run.play_all(&specs, &environments, &plans).await;
-    let outcomes = run.outcomes;
+    let RunState { mut outcomes, ended_between, .. } = run;
     // Also report a run that ended early.
-    reporters.end(&result, (&outcomes, plays), since)?;
+    reporters.end(&result, (&outcomes, plays), ended_between, since)?;
+    outcomes.extend((ended_between > 0).then_some(RunOutcome::NonConformant));
     result.map(|()| arguments.sharding.outcome(outcomes, plays))
 }
 
@@ -166,8 +175,11 @@ struct RunState<'a> {
     typed: &'a CommandLine,
     goldens: &'a BTreeMap<String, GoldenTimelines>,
     events: &'a Subscribers,
-    /// The outcomes so far.
+    /// The outcomes of the plays so far.
     outcomes: Vec<RunOutcome>,
+    /// How often a subject has ended by itself between two cases. No case shows it, but it is a
+    /// failure.
+    ended_between: usize,
     /// The item number of the current subject's first play on these controllers.
     first: usize,
 }
@@ -185,7 +197,7 @@ impl RunState<'_> {
             if plays == 0 {
                 continue;
             }
-            if self.arguments.stops(&self.outcomes) {
+            if self.arguments.stops(&self.outcomes) || self.arguments.fail_fast && self.ended_between > 0 {
                 break;
             }
             let setup = Setup { events: self.events.clone(), ..setup.clone() };
@@ -238,10 +250,8 @@ impl RunState<'_> {
             .await?;
         let plays = self.outcomes.len() - before;
         self.events.emit(&RunEvent::CasesPlayed { title: &spec.to_string(), plays, took: since.elapsed() })?;
-        // If the subject ended between two cases, no case shows it, but it is a failure.
         let between = player.sessions().into_iter().flat_map(|session| session.exits_between_cases());
-        let by_subject = between.filter(|end| end.blame == Blame::Subject);
-        self.outcomes.extend(by_subject.map(|_| RunOutcome::NonConformant));
+        self.ended_between += between.filter(|end| end.blame == Blame::Subject).count();
         if self.outcomes[before..].contains(&RunOutcome::Inconclusive)
             && let Some(logs) = player.keep_logs().await
         {

@@ -141,14 +141,16 @@ impl ShardResults {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
     }
 
-    /// Write the file.
-    pub(super) fn write(&self, outcomes: &[RunOutcome], seconds: f64) -> Result<(), FileError> {
+    /// Write the file. A subject that ended between two cases is non-conformant.
+    pub(super) fn write(&self, outcomes: &[RunOutcome], ended_between: usize, seconds: f64) -> Result<(), FileError> {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let between = (ended_between > 0).then_some(RunOutcome::NonConformant);
+        let outcome = RunOutcome::most_severe(outcomes.iter().copied().chain(between));
         let end = ResultsEnd {
             unplayed: self.header.items.len().saturating_sub(lines.len()),
-            ended_between: outcomes.len().saturating_sub(lines.len()),
+            ended_between,
             seconds,
-            exit_code: self.header.exit_outcome(RunOutcome::most_severe(outcomes.iter().copied())).code(),
+            exit_code: self.header.exit_outcome(outcome).code(),
         };
         let path = write(&self.folder, &self.header, &lines, end).map_err(|error| match error {
             ResultsError::File { path, source } => FileError::File { path, source },
@@ -170,8 +172,8 @@ impl Subscriber for ShardResults {
                 self.add(report::json_of_play(judged.judgement, &summary, judged.rerun));
             }
             RunEvent::FaultsTried(of) => self.add(report::faults_json(of)),
-            RunEvent::RunEnded { outcomes, unplayed: None, cause: None, took } => {
-                self.write(outcomes, took.as_secs_f64())?;
+            RunEvent::RunEnded { outcomes, ended_between, unplayed: None, cause: None, took } => {
+                self.write(outcomes, ended_between, took.as_secs_f64())?;
             }
             _ => {}
         }

@@ -99,7 +99,13 @@ pub(super) async fn execute(arguments: Arguments, typed: &CommandLine) -> Result
     };
     let mut plays = VersionPlays::new(versions, cases)?;
     let ended = plays.play_all(&setup, arguments.repeat, arguments.confirm).await;
-    events.emit(&RunEvent::RunEnded { outcomes: &[], unplayed: None, cause: None, took: since.elapsed() })?;
+    events.emit(&RunEvent::RunEnded {
+        outcomes: &[],
+        ended_between: 0,
+        unplayed: None,
+        cause: None,
+        took: since.elapsed(),
+    })?;
     let report = plays.compare(arguments.confirm);
     // Tables for a page imply that all other cases are the same, which is unknown after an early
     // end.

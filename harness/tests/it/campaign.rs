@@ -233,6 +233,20 @@ fn refuses_out_of_range_numbers(#[case] from: &str, #[case] to: &str, #[case] wh
     assert!(merged.stderr.contains(why) && merged.code == expected, "{} {}", merged.code, merged.stderr);
 }
 
+/// A subject that ends between two cases fails the run, and is not counted as one of them.
+#[test]
+fn end_between_two_cases_fails_the_run_without_being_a_case() {
+    let campaign = Campaign::new();
+    campaign.lockstep(&["run", "cases/recreate/a.yaml", "cases/recreate/b.yaml", "--results", "out"], &[]);
+    let path = campaign.at("out/run-1-of-1.shard.ndjson");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replace("\"endedBetween\":0", "\"endedBetween\":1")).unwrap();
+    let merged = campaign.lockstep(&["merge", "out"], &[]);
+    let line = "s: 2 conformant; the subject ended between two cases once, which is non-conformant\n";
+    assert!(merged.stdout.contains("2 cases in ") && merged.stdout.contains(line), "{}", merged.stdout);
+    assert_eq!(merged.code, 1, "{}", merged.stderr);
+}
+
 /// A case that declares a fault is played with it, which `--only` may leave out.
 #[rstest]
 #[case::write("{write: 1, of: replicasets, side: before, action: {delay: 300ms}}", "delay")]

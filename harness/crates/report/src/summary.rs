@@ -37,9 +37,10 @@ impl EarlyEnd {
     }
 }
 
-/// `12 cases in 3.2 s: 10 conformant, 1 non-conformant, 1 inconclusive`.
+/// `12 cases in 3.2 s: 10 conformant, 1 non-conformant, 1 inconclusive`, and how often the subject
+/// ended between two of them.
 #[must_use]
-pub fn summary(outcomes: &[RunOutcome], took: Duration, colour: bool) -> String {
+pub fn summary(outcomes: &[RunOutcome], ended_between: usize, took: Duration, colour: bool) -> String {
     let paint = Paint::new(colour);
     if outcomes.is_empty() {
         return paint.outcome(RunOutcome::NothingSelected, "no case selected");
@@ -56,7 +57,15 @@ pub fn summary(outcomes: &[RunOutcome], took: Duration, colour: bool) -> String 
     let parts = kinds.into_iter().filter(|kind| count(*kind) > 0);
     let parts: Vec<String> =
         parts.map(|kind| paint.outcome(kind, &format!("{} {}", count(kind), kind.name()))).collect();
-    format!("{} in {:.1} s: {}", pluralize(outcomes.len(), "case"), took.as_secs_f64(), parts.join(", "))
+    let between = match ended_between {
+        0 => String::new(),
+        times => {
+            let times = if times == 1 { "once".to_owned() } else { format!("{times} times") };
+            let ended = format!("the subject ended between two cases {times}, which is non-conformant");
+            format!("; {}", paint.outcome(RunOutcome::NonConformant, &ended))
+        }
+    };
+    format!("{} in {:.1} s: {}{between}", pluralize(outcomes.len(), "case"), took.as_secs_f64(), parts.join(", "))
 }
 
 /// A line for each case that was not conformant, with the subject if there are several. Equal lines

@@ -68,7 +68,7 @@ fn summary_of_collection_lists_failures_and_causes() {
     all.extend([named("scale/up", &wrong()), judge(&recording(12), Some(&blessed())), judge(&recording(12), None)]);
     let outcomes: Vec<_> = all.iter().map(Judgement::outcome).collect();
     assert_shown("collection", |width| {
-        let last = summary(&outcomes, Duration::from_millis(3_210), false);
+        let last = summary(&outcomes, 0, Duration::from_millis(3_210), false);
         let (list, causes) = (list_not_conformant(&all, false), common_causes(&all));
         wrap(&format!("{last}\n{list}\n{causes}\n"), Some(width))
     });

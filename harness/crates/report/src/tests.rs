@@ -215,8 +215,17 @@ fn totals_count_areas_and_requests_per_subject() {
 fn summary_counts_outcomes() {
     let took = Duration::from_millis(3210);
     let outcomes = [RunOutcome::Conformant, RunOutcome::Conformant, RunOutcome::NonConformant];
-    assert_eq!(summary(&outcomes, took, false), "3 cases in 3.2 s: 2 conformant, 1 non-conformant");
-    assert_eq!(summary(&[], took, false), "no case selected");
+    assert_eq!(summary(&outcomes, 0, took, false), "3 cases in 3.2 s: 2 conformant, 1 non-conformant");
+    assert_eq!(summary(&[], 0, took, false), "no case selected");
+}
+
+#[test]
+fn end_of_the_subject_between_two_cases_is_not_counted_as_a_case() {
+    let took = Duration::from_millis(3210);
+    let between = |times: usize| summary(&[RunOutcome::Conformant; 3], times, took, false);
+    let ended = "3 cases in 3.2 s: 3 conformant; the subject ended between two cases";
+    assert_eq!(between(1), format!("{ended} once, which is non-conformant"));
+    assert_eq!(between(2), format!("{ended} 2 times, which is non-conformant"));
 }
 
 #[test]

@@ -135,7 +135,7 @@ pub(super) async fn execute(arguments: Arguments, typed: &CommandLine) -> Result
     searched.lines().iter().for_each(|line| say!("{line}"));
     if let (Some(results), Ok(()), None) = (results, &result, Interrupt::for_process().cause()) {
         results.add(serde_json::to_string(&searched).expect("texts and numbers can be written as JSON"));
-        results.write(&[outcome], since.elapsed().as_secs_f64())?;
+        results.write(&[outcome], 0, since.elapsed().as_secs_f64())?;
     }
     result.map(|()| outcome)
 }

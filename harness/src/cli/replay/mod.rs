@@ -159,7 +159,7 @@ pub(super) async fn execute_replay(
     arguments.reports.keep_evidence(Path::new(""), &judged)?;
     note_conclusion(&live.header.subject.name, &expected.header.subject.title(), &second, unsettled_end);
     let outcomes = [second.outcome()];
-    reporters.end(&Ok(()), (&outcomes, 1), since)?;
+    reporters.end(&Ok(()), (&outcomes, 1), 0, since)?;
     Ok(RunOutcome::most_severe(outcomes))
 }
 

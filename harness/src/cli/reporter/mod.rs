@@ -140,11 +140,13 @@ pub(super) struct RunReporters {
 }
 
 impl RunReporters {
-    /// Report the end of a run of so many plays, or that it ended early.
+    /// Report the end of a run of so many plays, or that it ended early, and how often a subject
+    /// ended between two of them.
     pub(super) fn end(
         &self,
         ended: &Result<(), CliError>,
         (outcomes, plays): (&[RunOutcome], usize),
+        ended_between: usize,
         since: Instant,
     ) -> Result<(), FileError> {
         let cause = Interrupt::for_process().cause();
@@ -153,7 +155,7 @@ impl RunReporters {
             let (error, exit_code) = (error.to_string(), error.outcome().code());
             self.collected.end_early(EarlyEnd { error, interrupt: cause, unplayed, exit_code });
         }
-        self.events.emit(&RunEvent::RunEnded { outcomes, unplayed, cause, took: since.elapsed() })
+        self.events.emit(&RunEvent::RunEnded { outcomes, ended_between, unplayed, cause, took: since.elapsed() })
     }
 }
 
@@ -196,7 +198,8 @@ pub(super) fn reporters(
             let (error, exit_code) = (CliError::Interrupted(signal).to_string(), signal.code());
             interrupted.end_early(EarlyEnd { error, interrupt: cause, unplayed: None, exit_code });
         }
-        let over = RunEvent::RunEnded { outcomes: &[], unplayed: None, cause, took: std::time::Duration::ZERO };
+        let took = std::time::Duration::ZERO;
+        let over = RunEvent::RunEnded { outcomes: &[], ended_between: 0, unplayed: None, cause, took };
         if let Err(error) = last.emit(&over) {
             note!("error: {error}");
         }

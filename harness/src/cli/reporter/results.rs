@@ -82,7 +82,13 @@ impl HumanReporter {
         all.extend(judgements.into_iter().cloned());
     }
 
-    fn print_end(&self, outcomes: &[RunOutcome], unplayed: Option<usize>, took: std::time::Duration) {
+    fn print_end(
+        &self,
+        outcomes: &[RunOutcome],
+        ended_between: usize,
+        unplayed: Option<usize>,
+        took: std::time::Duration,
+    ) {
         match self.style {
             HumanStyle::Run { .. } => {
                 let tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
@@ -101,7 +107,7 @@ impl HumanReporter {
         match (self.style, outcomes) {
             (HumanStyle::Judge, _) => {}
             (_, []) => say!("nothing was judged{unplayed}"),
-            (_, some) => say!("{}{unplayed}", report::summary(some, took, colour())),
+            (_, some) => say!("{}{unplayed}", report::summary(some, ended_between, took, colour())),
         }
         let state = self.collected.snapshot();
         let list = report::list_not_conformant(state.plays.iter().map(|it| &it.judgement), colour());
@@ -121,7 +127,9 @@ impl Subscriber for HumanReporter {
         match *event {
             RunEvent::CaseJudged(judged) => self.print_play(judged),
             RunEvent::CaseCompared { titles, judgements } => self.print_comparison(titles, judgements),
-            RunEvent::RunEnded { outcomes, unplayed, took, .. } => self.print_end(outcomes, unplayed, took),
+            RunEvent::RunEnded { outcomes, ended_between, unplayed, took, .. } => {
+                self.print_end(outcomes, ended_between, unplayed, took);
+            }
             _ => {}
         }
         Ok(())

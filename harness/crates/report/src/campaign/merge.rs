@@ -225,14 +225,17 @@ impl MergedResults {
         has_items && self.lines().into_iter().all(|(line, _)| line.tried() == 0)
     }
 
-    /// All outcomes of the run. A subject that ended by itself between two cases counts as one
-    /// non-conformant outcome. To have tried nothing is inconclusive.
+    /// The outcome of each item. To have tried nothing is inconclusive.
     #[must_use]
     pub fn outcomes(&self) -> Vec<RunOutcome> {
-        let between = self.shards.iter().map(|shard| shard.end.ended_between).sum();
         let lines = self.lines().into_iter().map(|(line, _)| line.outcome());
-        let nothing = self.tried_nothing().then_some(RunOutcome::Inconclusive);
-        lines.chain(std::iter::repeat_n(RunOutcome::NonConformant, between)).chain(nothing).collect()
+        lines.chain(self.tried_nothing().then_some(RunOutcome::Inconclusive)).collect()
+    }
+
+    /// How often a subject ended by itself between two cases, which is non-conformant.
+    #[must_use]
+    pub fn ended_between(&self) -> usize {
+        self.shards.iter().map(|shard| shard.end.ended_between).sum()
     }
 
     /// The sum of the durations of all shards.

@@ -110,6 +110,8 @@ pub enum RunEvent<'a> {
     RunEnded {
         /// The outcome of each play.
         outcomes: &'a [RunOutcome],
+        /// How often a subject ended by itself between two cases, for which it is to blame.
+        ended_between: usize,
         /// The number of skipped plays if the run ended early; `None` if it did not.
         unplayed: Option<usize>,
         /// The signal that ended the run, if one did.
