@@ -1,6 +1,8 @@
 //! The files that a command writes. They are checked before it starts, so that a wrong path fails
 //! at once, not after an hour of plays. A check creates nothing.
 
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -14,6 +16,9 @@ pub(super) fn check_file(flag: &str, path: Option<&Path>) -> Result<(), CliError
     let Some(path) = path else { return Ok(()) };
     if path.is_dir() {
         return usage_error(flag, path, "is a folder; name a file in it");
+    }
+    if path.as_os_str().as_bytes().ends_with(b"/") {
+        return usage_error(flag, path, "ends as a folder does; name a file");
     }
     if path.exists() { check_access(flag, path, Access::WRITE_OK) } else { check_parent(flag, path) }
 }
@@ -57,7 +62,13 @@ fn check_parent(flag: &str, path: &Path) -> Result<(), CliError> {
         let why = format!("cannot be made, as {} is a file; name a path in a folder", above.display());
         return usage_error(flag, path, &why);
     }
-    check_access(flag, above, Access::WRITE_OK | Access::EXEC_OK)
+    check_access(flag, above, Access::WRITE_OK | Access::EXEC_OK)?;
+    match path.symlink_metadata() {
+        Err(error) if error.kind() == ErrorKind::InvalidFilename => {
+            usage_error(flag, path, &format!("cannot be made: {error}"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn check_access(flag: &str, path: &Path, mode: Access) -> Result<(), CliError> {
@@ -110,6 +121,8 @@ mod tests {
         assert!(one("folder").contains("is a folder; name a file in it"), "{}", one("folder"));
         assert!(one("file/x.xml").contains("cannot be made, as"), "{}", one("file/x.xml"));
         assert!(one("link").contains("symbolic link"), "{}", one("link"));
+        assert!(one("new/").ends_with("new/ ends as a folder does; name a file"), "{}", one("new/"));
+        assert!(one(&"x".repeat(300)).contains("cannot be made: File name too long"), "{}", one(&"x".repeat(300)));
         assert!(all("file").contains("is a file; name a folder"), "{}", all("file"));
         assert!(one("file/x.xml").starts_with("--junit: "));
         assert_eq!(std::fs::read_dir(temporary.path()).unwrap().count(), 3, "something was made");
