@@ -6,6 +6,7 @@ use lockstep_live::capture::anonymous;
 use lockstep_recording::{FileName, Recording, RecordingEntry, RecordingError};
 use lockstep_runner::run::FileError;
 use lockstep_support::outcome::RunOutcome;
+use lockstep_support::sanitize::quote;
 use lockstep_support::{pluralize, private_fs, sanitize};
 
 use super::out::note;
@@ -61,11 +62,17 @@ impl RecordingOutput {
 /// The most gaps that are printed.
 const MOST_GAPS: usize = 10;
 
-/// Read a recording from a file.
+/// Read a recording from a file. Prints a note if it was cut off.
 pub(super) fn read(path: &Path) -> Result<Recording, CliError> {
     let file = std::fs::File::open(path).map_err(|source| FileError::File { path: path.to_owned(), source })?;
-    Recording::read(std::io::BufReader::new(file))
-        .map_err(|source| FileError::Recording { path: path.to_owned(), source }.into())
+    let recording = Recording::read(std::io::BufReader::new(file))
+        .map_err(|source| FileError::Recording { path: path.to_owned(), source })?;
+    if recording.end.is_none() {
+        // The first line is the header.
+        let last = recording.entries.len() + 1;
+        note!("{}: the recording is cut off after line {last}; copy it again, or record it again", path.display());
+    }
+    Ok(recording)
 }
 
 /// Write a recording into a folder, by its case's name.
@@ -93,9 +100,10 @@ fn write_with_summary(path: &Path, recording: &Recording) -> Result<RunOutcome, 
     }
     let path = path.display();
     note!(
-        "wrote {path} with {} of objects and {}; `lockstep replay {path}` goes on",
+        "wrote {path} with {} of objects and {}; `lockstep replay {}` goes on",
         pluralize(versions, "version"),
-        pluralize(gaps.len(), "gap")
+        pluralize(gaps.len(), "gap"),
+        quote(&path.to_string())
     );
     Ok(if gaps.is_empty() { RunOutcome::Conformant } else { RunOutcome::Inconclusive })
 }

@@ -96,6 +96,28 @@ fn truncated_recording_is_not_a_difference() {
     assert!(code == 2 && said.matches(why).count() == 1, "{code}\n{said}");
 }
 
+/// A line that lacks its end is left out, and each command says after which line that is.
+#[rstest]
+#[case::without_the_last_line("\n", 1)]
+#[case::in_the_middle_of_a_line("{\"object\":{\"kind\":\"Pod\",\"na", 2)]
+fn cut_recording_is_reported_with_its_last_line(#[case] end: &str, #[case] left_out: usize) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let whole = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings/recreate.ndjson");
+    let whole = std::fs::read_to_string(whole).expect("a recording");
+    let lines: Vec<&str> = whole.lines().collect();
+    let last = lines.len() - left_out;
+    std::fs::write(at("cut.ndjson"), lines[..last].join("\n") + "\n" + end).expect("writable");
+    let (page, out) = (at("page.html"), at("case.yaml"));
+    for words in [["inspect", "--html", &page], ["case", "--out", &out]] {
+        let (said, code) = lockstep(&[&words[..], &[&at("cut.ndjson")]].concat());
+        let note = format!("cut.ndjson: the recording is cut off after line {last}; copy it again, or record it again");
+        assert!(said.contains(&note) && code == 0, "{code} {said}");
+    }
+    let (said, code) = lockstep(&["case", "harness/tests/recordings/recreate.ndjson"]);
+    assert!(!said.contains("cut off") && code == 0, "{said}");
+}
+
 /// The report shows the write that another controller would not have made.
 #[test]
 fn reports_the_first_write_of_one_side_only() {

@@ -67,13 +67,14 @@ impl Recording {
         let mut header = None;
         let (mut entries, mut packed) = (Vec::new(), 0);
         let mut end = None;
-        let mut lines = input.lines().enumerate().peekable();
+        // A line that was cut may end in the middle of a letter.
+        let mut lines = input.split(b'\n').enumerate().peekable();
         while let Some((number, line)) = lines.next() {
             let line = line?;
-            if line.trim().is_empty() {
+            if line.trim_ascii().is_empty() {
                 continue;
             }
-            let entry = match serde_json::from_str(&line) {
+            let entry = match serde_json::from_slice(&line) {
                 Ok(entry) => entry,
                 // The writer was stopped in the middle of the line.
                 Err(half) if half.is_eof() && lines.peek().is_none() && header.is_some() => break,
@@ -186,6 +187,14 @@ mod tests {
         assert_eq!(Recording::read(cut.as_slice()).unwrap().end, None);
         let half = &text[..text.len() - 10];
         assert_eq!(Recording::read(half).unwrap().end, None);
+    }
+
+    #[test]
+    fn recording_may_be_cut_in_the_middle_of_a_letter() {
+        let mut text = Vec::new();
+        RecordingBuilder::rolled_out(1).user_step(1, "größe").end().write(&mut text).unwrap();
+        let letter = text.iter().rposition(|byte| !byte.is_ascii()).unwrap();
+        assert_eq!(Recording::read(&text[..letter]).unwrap().end, None);
     }
 
     #[rstest]
