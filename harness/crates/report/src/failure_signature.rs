@@ -117,6 +117,7 @@ mod tests {
         let said = "rs1 created 3: desired=3 is missing, max=4 is missing";
         assert_eq!(difference_words(said), ["rsN created N: desired=N is missing", "rsN created N: max=N is missing"]);
         assert_eq!(difference_words("rs1 3 -> 2 instead of rs1 3 -> 1"), <[&str; 0]>::default());
-        assert_eq!(difference_words("4 events; upstream published 3"), ["N events; upstream published N"]);
+        let events = "4 events; 0 expected: Normal ScalingReplicaSet";
+        assert_eq!(difference_words(events), ["N events; N expected: Normal ScalingReplicaSet"]);
     }
 }

@@ -2,7 +2,7 @@
 //! have in common, to collapse them. [`bless_diff`] is the diff that `bless` would apply to a
 //! timeline, for review.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lockstep_support::pluralize;
 use lockstep_timeline::{StepId, Timeline, TimelineLine, TimelineStep, fold};
@@ -75,17 +75,42 @@ const OF_SUBJECT: WordLabels = WordLabels { added: "was not expected", removed: 
 /// For changes in a newer version.
 const OF_VERSION: WordLabels = WordLabels { added: "is new", removed: "is gone" };
 
+/// The most Events that are named.
+const MOST_EVENTS: usize = 3;
+
 /// A difference in one line. Of two long states of one object only the words that differ.
 pub(super) fn in_short(difference: &Difference) -> String {
     if let (TimelineLocation::Events, Some(expected), Some(actual)) =
         (difference.place, &difference.expected, &difference.actual)
         && (expected.len() == 1 || actual.len() == 1)
     {
-        // The first line is a heading.
-        let number = |lines: &[TimelineLine]| lines.len().saturating_sub(1);
-        return format!("{} events; {} expected", number(actual), number(expected));
+        let names = event_names(expected.iter().chain(actual));
+        return format!("{} events; {} expected{names}", event_count(actual), event_count(expected));
     }
     differing_details(difference, OF_SUBJECT).unwrap_or_else(|| difference.to_string())
+}
+
+/// How many Events the lines have, or that there are too many.
+fn event_count(lines: &[TimelineLine]) -> String {
+    // The first line is a heading, which says why Events are not compared.
+    let heading = lines.first().map(TimelineLine::to_string).unwrap_or_default();
+    let number = || lines.len().saturating_sub(1).to_string();
+    heading.split_once("not compared: ").map_or_else(number, |(_, many)| many.to_owned())
+}
+
+/// `: Normal ScalingReplicaSet, Normal SuccessfulCreate rs1`: each Event once, without its message.
+/// Empty if there is none.
+fn event_names<'a>(lines: impl Iterator<Item = &'a TimelineLine>) -> String {
+    let events = lines.filter_map(|line| match line {
+        TimelineLine::Event(event) => event.text.split(" \"").next(),
+        _ => None,
+    });
+    let names: Vec<&str> = events.collect::<BTreeSet<_>>().into_iter().collect();
+    match names.as_slice() {
+        [] => String::new(),
+        all if all.len() > MOST_EVENTS => format!(": {} and others", all[..MOST_EVENTS].join(", ")),
+        all => format!(": {}", all.join(", ")),
+    }
 }
 
 /// A difference in one line, between the expected lines of an older version and the actual lines of
@@ -222,8 +247,7 @@ pub fn bless_diff(before: Option<&Timeline>, after: &Timeline, colour: bool) -> 
 
 #[cfg(test)]
 mod tests {
-    use lockstep_timeline::{StepId, Timeline};
-    use lockstep_verdict::TimelineLocation;
+    use lockstep_timeline::TimelineEvents;
     use rstest::rstest;
 
     use super::*;
@@ -268,12 +292,35 @@ mod tests {
         );
     }
 
+    const SCALED: [&str; 2] = [
+        "Normal ScalingReplicaSet \"Scaled up replica set rs1 from 0 to 3\"",
+        "Normal ScalingReplicaSet \"Scaled up replica set rs1 from 3 to 4\"",
+    ];
+    const PODS: [&str; 4] = ["Normal Made a", "Normal Made b", "Normal Removed a", "Normal Removed b"];
+
+    #[rstest]
+    #[case::unexpected(&[], &SCALED, "2 events; 0 expected: Normal ScalingReplicaSet")]
+    #[case::missing(&SCALED, &[], "0 events; 2 expected: Normal ScalingReplicaSet")]
+    #[case::several(&[], &PODS, "4 events; 0 expected: Normal Made a, Normal Made b, Normal Removed a and others")]
+    fn events_are_counted_and_named(#[case] expected: &[&str], #[case] actual: &[&str], #[case] text: &str) {
+        let all = |texts: &[&str]| {
+            let lines: String = texts.iter().map(|text| format!("        {text}  ×1\n")).collect();
+            let heading = if texts.is_empty() { "events  none" } else { "events" };
+            Timeline::parse(&format!("given   x\n{heading}\n{lines}")).unwrap().events.lines()
+        };
+        assert_eq!(in_short(&events_difference(all(expected), all(actual))), text);
+    }
+
     #[test]
-    fn events_are_counted_without_naming_a_controller() {
-        let lines = |events: usize| Some(vec![TimelineLine::Heading(String::new()); events + 1]);
-        let (expected, actual) = (lines(0), lines(2));
-        let (place, label) = (TimelineLocation::Events, String::new());
-        assert_eq!(in_short(&Difference { place, label, expected, actual, at: 0 }), "2 events; 0 expected");
+    fn too_many_events_are_not_called_none() {
+        let many = TimelineEvents::NotCompared("ten or more".to_owned()).lines();
+        let none = TimelineEvents::All(Vec::new()).lines();
+        assert_eq!(in_short(&events_difference(none, many)), "ten or more events; 0 expected");
+    }
+
+    fn events_difference(expected: Vec<TimelineLine>, actual: Vec<TimelineLine>) -> Difference {
+        let (expected, actual) = (Some(expected), Some(actual));
+        Difference { place: TimelineLocation::Events, label: String::new(), expected, actual, at: 0 }
     }
 
     const THREE: &str = include_str!("../../../cases/recreate/three.timeline");
