@@ -61,8 +61,12 @@ fn embedded_cases_cannot_be_blessed() {
 fn cases_folder_overrides_embedded_cases() {
     let folder = empty();
     std::fs::create_dir(folder.path().join("cases")).expect("writable");
-    let (_, stderr, code) = lockstep(folder.path(), &["run", CASE]);
-    assert!(stderr.contains("does not exist") && code == 64, "{stderr}");
+    for hidden in [CASE, "rolling/surge-1-unavailable-0", "rolling", "cases/rolling", "own.yaml", "rolling/surge"] {
+        let (_, stderr, code) = lockstep(folder.path(), &["explain", hidden]);
+        let remedy = "does not exist; the folder cases/ here hides the embedded cases, which have it; ";
+        let is_embedded = hidden.contains("rolling") && hidden != "rolling/surge";
+        assert_eq!((stderr.contains(remedy), code), (is_embedded, 64), "{stderr}");
+    }
     let own = include_str!("../../src/cli/init/first.yaml");
     std::fs::write(folder.path().join("cases/own.yaml"), own).expect("writable");
     let (list, stderr, code) = lockstep(folder.path(), &["list"]);

@@ -85,17 +85,20 @@ pub fn locate(path: &Path) -> PathBuf {
     if exists(&file) || !is_plain(&file) {
         return path.to_owned();
     }
-    let below = Path::new(collection::FOLDER).join(&file);
-    let files = [&file, &below]
-        .into_iter()
-        .flat_map(|base| EXTENSIONS.map(|extension| PathBuf::from(format!("{}.{extension}", base.display()))));
-    match files.into_iter().chain([below.clone()]).find(|candidate| exists(candidate)) {
+    match candidates(&file).find(|candidate| exists(candidate)) {
         Some(found) => match profile {
             Some(profile) => PathBuf::from(format!("{}@{profile}", found.display())),
             None => found,
         },
         None => path.to_owned(),
     }
+}
+
+/// The paths that the name of a case or of an area may stand for.
+fn candidates(name: &Path) -> impl Iterator<Item = PathBuf> {
+    let below = Path::new(collection::FOLDER).join(name);
+    let files = [name, &below].map(|base| EXTENSIONS.map(|it| PathBuf::from(format!("{}.{it}", base.display()))));
+    files.into_iter().flatten().chain([below])
 }
 
 /// Whether the path is on disk, also as a dangling link, or embedded.
@@ -110,6 +113,12 @@ fn is_plain(path: &Path) -> bool {
 
 /// What to type instead of a path that does not exist: the nearest case or area of the collection.
 fn suggestion(path: &Path) -> String {
+    let (file, _) = file_and_profile(path);
+    if candidates(&file).chain([file.clone()]).any(|candidate| collection::is_hidden(&candidate)) {
+        return "the folder cases/ here hides the embedded cases, which have it; \
+            type this in another folder, or write them into this one: `lockstep init --embedded`"
+            .to_owned();
+    }
     let meant = path.strip_prefix(collection::FOLDER).unwrap_or(path).with_extension("");
     let meant = meant.display().to_string();
     let folder = PathBuf::from(collection::FOLDER);

@@ -43,6 +43,13 @@ pub fn is_embedded(path: &Path) -> bool {
     bytes(path).is_some() || below(path).is_some()
 }
 
+/// Whether this path would be read from the embedded collection if the current folder had no
+/// `cases` of its own.
+pub fn is_hidden(path: &Path) -> bool {
+    let Some(key) = normalize(path).filter(|_| is_folder_here()) else { return false };
+    files().is_some_and(|files| files.range(key.clone()..).next().is_some_and(|(file, _)| file.starts_with(&key)))
+}
+
 /// The embedded files at or below a path; `None` if the path is on disk.
 pub fn below(path: &Path) -> Option<Vec<PathBuf>> {
     let key = key(path)?;
@@ -99,9 +106,13 @@ fn bytes(path: &Path) -> Option<&'static [u8]> {
 /// The path among the embedded files, if these are in use.
 fn key(path: &Path) -> Option<PathBuf> {
     let key = normalize(path)?;
-    // A dangling link counts as present, so that the user sees an error about it.
-    let is_here = Path::new(FOLDER).symlink_metadata().is_ok();
-    (SOURCE.get().is_some() && !is_here).then_some(key)
+    (SOURCE.get().is_some() && !is_folder_here()).then_some(key)
+}
+
+/// Whether the current folder has `cases` of its own. A dangling link counts as present, so that
+/// the user sees an error about it.
+fn is_folder_here() -> bool {
+    Path::new(FOLDER).symlink_metadata().is_ok()
 }
 
 /// Removes `./` from a path below `cases`; returns `None` for any other path.
