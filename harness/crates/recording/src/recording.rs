@@ -37,6 +37,12 @@ pub enum RecordingError {
     /// The first line is not a header.
     #[error("the first line is not a header; is this a recording?")]
     NoHeader,
+    /// A second header: several recordings were put into one file.
+    #[error("line {line} begins another recording; give each recording a file of its own")]
+    SecondHeader {
+        /// Counted from 1.
+        line: usize,
+    },
     /// Another version of lockstep wrote the recording.
     #[error("recording has format {format}, this build reads {FORMAT}; record it again")]
     Format {
@@ -91,6 +97,7 @@ impl Recording {
                     check_names(&found)?;
                     header = Some(*found);
                 }
+                (RecordingEntry::Header(_), Some(_)) => return Err(RecordingError::SecondHeader { line: number + 1 }),
                 (_, None) => return Err(RecordingError::NoHeader),
                 (RecordingEntry::End(found), _) => end = Some(found),
                 (entry, _) => {
@@ -206,6 +213,16 @@ mod tests {
     #[case("no json", "line 1 is not an entry of a recording: expected value at line 1 column 1")]
     fn refuses_other_files(#[case] text: &str, #[case] expected: &str) {
         assert_eq!(Recording::read(text.as_bytes()).unwrap_err().to_string(), expected);
+    }
+
+    #[test]
+    fn refuses_two_recordings_in_one_file() {
+        let mut text = Vec::new();
+        let recording = RecordingBuilder::new().end();
+        recording.write(&mut text).unwrap();
+        recording.write(&mut text).unwrap();
+        let error = Recording::read(text.as_slice()).unwrap_err();
+        assert_eq!(error.to_string(), "line 3 begins another recording; give each recording a file of its own");
     }
 
     #[test]
