@@ -90,7 +90,13 @@ pub(super) fn execute_judge(arguments: &JudgeArguments, typed: &CommandLine) -> 
     let mut result = Ok(());
     Progress::for_process().expect("recording", Some(paths.len()));
     for path in &paths {
-        outcomes.push(arguments.judge(typed, &reporters.events, path)?);
+        match arguments.judge(typed, &reporters.events, path) {
+            Ok(outcome) => outcomes.push(outcome),
+            Err(error) => {
+                result = Err(error);
+                break;
+            }
+        }
         Progress::for_process().advance(1);
         if let Some(cause) = Interrupt::for_process().cause() {
             result = Err(CliError::Interrupted(cause));

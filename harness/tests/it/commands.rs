@@ -583,6 +583,13 @@ fn judges_a_folder_of_recordings() {
         (cases.count(), 0),
         "{stdout}"
     );
+    // Reports have what was judged before a file that cannot be.
+    std::fs::write(folder.path().join("recreate/zzz.ndjson"), "x").expect("writable");
+    let report = folder.path().join("junit.xml").display().to_string();
+    let (stderr, code) = stderr_of(&["judge", &kept, "--junit", &report]);
+    assert!(stderr.contains("zzz.ndjson: line 1 is not an entry of a recording") && code == 64, "{stderr}");
+    let report = std::fs::read_to_string(&report).expect("a report");
+    assert!(report.contains("ended early, 1 case not played") && report.contains("recreate/three"), "{report}");
     let (stdout, code) = stderr_of(&["judge", &folder.path().join("recreate/none").display().to_string()]);
     assert!(stdout.contains("recreate/none") && code == 64, "{stdout}");
     let empty = tempfile::tempdir().expect("a folder");
