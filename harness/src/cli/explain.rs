@@ -7,7 +7,6 @@ use clap::Parser as _;
 use lockstep_case::{self as case, Case};
 use lockstep_cluster::DEFAULT_VERSION;
 use lockstep_report::{self as report, ExplainedTimeline};
-use lockstep_runner::run::FileError;
 use lockstep_subject::SubjectSpec;
 use lockstep_support::outcome::RunOutcome;
 use lockstep_timeline::versions::Minor;
@@ -147,7 +146,5 @@ fn separate(number: usize) {
 fn draw(file: &Path, case: &Case, golden: Option<&GoldenOutcomes>) -> Result<(), CliError> {
     let timeline = golden.and_then(|golden| golden.outcomes().next());
     let timeline = timeline.ok_or_else(|| CliError::Usage(format!("--svg: {} is not blessed", case.path)))?;
-    std::fs::write(file, report::page::picture(case, timeline))
-        .map_err(|source| FileError::File { path: file.to_owned(), source })?;
-    Ok(())
+    Ok(output_paths::write(file, &report::page::picture(case, timeline))?)
 }

@@ -224,7 +224,7 @@ fn explain_runs_an_unblessed_case() {
 #[test]
 fn explain_draws_a_blessed_case() {
     let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("picture.svg").display().to_string();
+    let file = folder.path().join("new/picture.svg").display().to_string();
     let (stdout, code) = lockstep(&["explain", "cases/recreate/three.yaml", "--svg", &file], &[]);
     let picture = std::fs::read_to_string(&file).expect("a picture");
     assert!(stdout.is_empty() && code == 0, "{stdout}");

@@ -118,6 +118,16 @@ fn cut_recording_is_reported_with_its_last_line(#[case] end: &str, #[case] left_
     assert!(!said.contains("cut off") && code == 0, "{said}");
 }
 
+#[test]
+fn printed_replay_command_quotes_the_path() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let whole = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings/recreate.ndjson");
+    std::fs::copy(whole, at("my web.ndjson")).expect("writable");
+    let (said, code) = lockstep(&["case", &at("my web.ndjson"), "--out", &at("case.yaml")]);
+    assert!(said.contains(&format!("`lockstep replay '{}'` plays it", at("my web.ndjson"))) && code == 0, "{said}");
+}
+
 /// The report shows the write that another controller would not have made.
 #[test]
 fn reports_the_first_write_of_one_side_only() {

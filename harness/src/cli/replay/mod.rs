@@ -306,7 +306,8 @@ pub(super) fn execute_case(arguments: &CaseArguments) -> Result<RunOutcome, CliE
         None => out::result(format_args!("{}", inferred.case.source)),
         Some(out) => {
             write_case(out, &inferred.case)?;
-            note!("wrote {}; `lockstep replay {}` plays it", out.display(), path.display());
+            let recording = quote(&path.display().to_string());
+            note!("wrote {}; `lockstep replay {recording}` plays it", out.display());
         }
     }
     Ok(RunOutcome::Conformant)
