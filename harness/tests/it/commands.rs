@@ -351,6 +351,15 @@ fn run_that_ends_early_says_so_in_every_report() {
     assert!(line["error"].as_str().is_some_and(|text| text.contains(error)), "{line}");
 }
 
+/// A controller that differs where upstream looks mistaken may be right.
+#[test]
+fn failure_names_the_quirk_that_its_case_pins() {
+    let (stdout, code) =
+        lockstep(&["run", "cases/recreate/two-active-replicasets.yaml", "--subject", "ours:fixed"], &[]);
+    let quirk = "\n  quirk:  it looks like a mistake, but is what upstream does: A Recreate ";
+    assert!(stdout.contains(quirk) && code == 1, "{stdout}");
+}
+
 #[test]
 fn evidence_of_each_round_is_kept() {
     let (folder, area) = folder();
