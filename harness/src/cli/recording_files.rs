@@ -64,6 +64,9 @@ const MOST_GAPS: usize = 10;
 
 /// Read a recording from a file. Prints a note if it was cut off.
 pub(super) fn read(path: &Path) -> Result<Recording, CliError> {
+    if path.is_dir() {
+        return Err(CliError::Usage(format!("{} is a folder; name a recording in it", path.display())));
+    }
     let file = std::fs::File::open(path).map_err(|source| FileError::File { path: path.to_owned(), source })?;
     let recording = Recording::read(std::io::BufReader::new(file))
         .map_err(|source| FileError::Recording { path: path.to_owned(), source })?;

@@ -27,7 +27,7 @@ pub struct Recording {
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
     /// A line is not an entry of this format.
-    #[error("line {line} is not an entry of a recording: {source}")]
+    #[error("line {line} is not an entry of a recording: {}", without_line(source))]
     Line {
         /// Counted from 1.
         line: usize,
@@ -68,7 +68,7 @@ impl Recording {
     /// Reads NDJSON, as [`Recording::write`] writes it. An incomplete last line is ignored.
     ///
     /// # Errors
-    /// The header is missing or has another format, or a line is not an entry.
+    /// The header is missing or has another format, or another line is a header or not an entry.
     pub fn read(input: impl BufRead) -> Result<Self, RecordingError> {
         let mut header = None;
         let (mut entries, mut packed) = (Vec::new(), 0);
@@ -127,6 +127,11 @@ impl Recording {
         }
         Ok(())
     }
+}
+
+/// The parser's message without its line, which is 1 for each line of a recording.
+fn without_line(error: &serde_json::Error) -> String {
+    error.to_string().replace(" at line 1 column ", " at column ")
 }
 
 /// Refuses names that would lead out of the folder of recordings, or that are not names.
@@ -210,7 +215,7 @@ mod tests {
         "{\"end\":{\"completed\":true,\"eventsComplete\":true,\"at\":1}}",
         "the first line is not a header; is this a recording?"
     )]
-    #[case("no json", "line 1 is not an entry of a recording: expected value at line 1 column 1")]
+    #[case("no json", "line 1 is not an entry of a recording: expected value at column 1")]
     fn refuses_other_files(#[case] text: &str, #[case] expected: &str) {
         assert_eq!(Recording::read(text.as_bytes()).unwrap_err().to_string(), expected);
     }
