@@ -30,6 +30,7 @@ use lockstep_runner::run::{ClusterSource, FileError, Setup};
 use lockstep_subject::{Reference, SubjectSpec};
 use lockstep_support::collection;
 use lockstep_support::outcome::RunOutcome;
+use lockstep_support::sanitize::quote;
 use lockstep_timeline::versions::Minor;
 use lockstep_timeline::{GoldenOutcomes, Provenance, Timeline};
 use lockstep_verdict::{self as verdict, FindingKind, Judgement, Verdict, VerdictFinding, golden};
@@ -287,7 +288,7 @@ fn write_preview(case: &Arc<Case>, recording: &Recording) -> Result<RunOutcome, 
         "# preview: {} on {}; not blessed, and compared with nothing: `lockstep bless {}` asks a real API server.\n{timeline}",
         header.subject.title(),
         header.cluster.title(),
-        case.path,
+        quote(&case.path),
     );
     std::fs::write(&path, &text).map_err(|source| FileError::File { path: path.clone(), source })?;
     let golden = load_golden(case)?;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use lockstep_case::rules::Expectation;
 use lockstep_case::{self as case, Case, EXTENSIONS};
 use lockstep_support::collection;
+use lockstep_support::sanitize::quote;
 use lockstep_timeline::digest_of_case;
 
 use super::outcomes::{self, GoldenError, TimelineLabel};
@@ -51,7 +52,7 @@ impl fmt::Display for GoldenProblem {
         let path = self.path().display();
         match self {
             Self::Stale(_, case) => {
-                let case = case.display();
+                let case = quote(&case.display().to_string());
                 write!(f, "stale       {path}: its case has changed since; `lockstep bless {case}`")
             }
             Self::Orphaned(_) => {
@@ -60,7 +61,9 @@ impl fmt::Display for GoldenProblem {
             Self::Superfluous(_, default) => {
                 write!(f, "superfluous {path}: says what {} does; remove it", default.display())
             }
-            Self::Unblessed(_) => write!(f, "unblessed   {path}: `lockstep bless {path}`"),
+            Self::Unblessed(_) => {
+                write!(f, "unblessed   {path}: `lockstep bless {}`", quote(&path.to_string()))
+            }
             Self::Unreadable(_, why) => write!(f, "unreadable  {path}: {why}"),
             Self::Gap(_, before) => {
                 let before = before.display();
@@ -169,6 +172,15 @@ mod tests {
     use super::*;
 
     const ONE: &str = include_str!("../../../../cases/recreate/three.timeline");
+
+    #[test]
+    fn commands_of_problems_quote_the_path() {
+        let case = PathBuf::from("my own/new.yaml");
+        let unblessed = GoldenProblem::Unblessed(case.clone()).to_string();
+        assert_eq!(unblessed, "unblessed   my own/new.yaml: `lockstep bless 'my own/new.yaml'`");
+        let stale = GoldenProblem::Stale("new.timeline".into(), case).to_string();
+        assert!(stale.ends_with("`lockstep bless 'my own/new.yaml'`"), "{stale}");
+    }
 
     #[test]
     fn finds_problems_of_golden_timelines() {
