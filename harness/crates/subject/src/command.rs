@@ -20,7 +20,11 @@ pub(super) fn find(word: &str) -> Result<PathBuf, SubjectError> {
     let missing = || SubjectError::Missing {
         item: "the subject's program",
         path: word.to_owned(),
-        remedy: "give the path of an executable file, or a name that PATH knows",
+        remedy: if !word.contains('/') && Path::new(word).exists() {
+            "PATH does not have it; begin the path of a file in this folder with ./"
+        } else {
+            "give the path of an executable file, or a name that PATH knows"
+        },
     };
     if word.contains('/') {
         let path = PathBuf::from(word);
@@ -152,6 +156,13 @@ pub(super) fn last_words(log: &Path, from: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn file_here_without_slash_is_named_as_one() {
+        let remedy = |word: &str| find(word).unwrap_err().to_string();
+        assert!(remedy("Cargo.toml").ends_with("begin the path of a file in this folder with ./"));
+        assert!(remedy("no-such-program").ends_with("or a name that PATH knows"));
+    }
 
     #[test]
     fn passes_only_variables_that_every_controller_needs() {
