@@ -128,6 +128,15 @@ fn printed_replay_command_quotes_the_path() {
     assert!(said.contains(&format!("`lockstep replay '{}'` plays it", at("my web.ndjson"))) && code == 0, "{said}");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn replay_reports_also_if_the_case_cannot_be_written() {
+    let recording = "harness/tests/recordings/recreate.ndjson";
+    let (said, code) = lockstep(&["replay", recording, "--subject", "ours", "--out", "/dev/full"]);
+    assert!(said.contains("no difference") && said.contains("error: /dev/full: No space left"), "{said}");
+    assert_eq!(code, 64);
+}
+
 /// The report shows the write that another controller would not have made.
 #[test]
 fn reports_the_first_write_of_one_side_only() {

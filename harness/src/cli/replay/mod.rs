@@ -129,9 +129,6 @@ pub(super) async fn execute_replay(
         }
     };
     let [first, second] = judgements;
-    if let Some(path) = &arguments.out {
-        write_case(path, &case)?;
-    }
     let titles = [expected.header.subject.name.clone(), live.header.subject.name.clone()];
     reporters.events.emit(&RunEvent::CaseCompared {
         titles: titles.each_ref().map(String::as_str),
@@ -160,6 +157,10 @@ pub(super) async fn execute_replay(
     note_conclusion(&live.header.subject.name, &expected.header.subject.title(), &second, unsettled_end);
     let outcomes = [second.outcome()];
     reporters.end(&Ok(()), (&outcomes, 1), 0, since)?;
+    // What the play has shown is not lost if the case cannot be written.
+    if let Some(path) = &arguments.out {
+        write_case(path, &case)?;
+    }
     Ok(RunOutcome::most_severe(outcomes))
 }
 
