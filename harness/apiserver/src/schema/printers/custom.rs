@@ -1,13 +1,13 @@
 //! Tables of custom resources, with the columns of their definition.
 //!
-//! Supports simple JSON paths: fields, indices, and comparing one field with a text, as in
-//! `.status.conditions[?(@.type=="Ready")].status`. Upstream: `tableconvertor` of
-//! `apiextensions-apiserver`.
+//! Upstream: `tableconvertor` of `apiextensions-apiserver`.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::go::format::{float, json as json_text};
 use crate::schema::printers::age;
+use crate::schema::printers::json_path::JsonPath;
 
 /// A column of a definition.
 #[derive(Debug, Clone)]
@@ -16,16 +16,7 @@ pub(crate) struct CustomColumn {
     kind: String,
     format: String,
     priority: i64,
-    path: Vec<PathStep>,
-}
-
-/// A step of a JSON path.
-#[derive(Debug, Clone, PartialEq)]
-enum PathStep {
-    Field(String),
-    Index(usize),
-    /// The list items whose field has this text.
-    Where(String, String),
+    path: Option<JsonPath>,
 }
 
 /// The columns after the name; the age if the definition has none.
@@ -36,7 +27,7 @@ pub(crate) fn columns(given: &Value) -> Vec<CustomColumn> {
         kind: text(&one["type"]),
         format: text(&one["format"]),
         priority: one["priority"].as_i64().unwrap_or(0),
-        path: path(one["jsonPath"].as_str().unwrap_or_default()),
+        path: JsonPath::parse(one["jsonPath"].as_str().unwrap_or_default()),
     };
     let all: Vec<CustomColumn> = given.as_array().into_iter().flatten().map(column).collect();
     if all.is_empty() {
@@ -53,72 +44,30 @@ pub(crate) fn headers(columns: &[CustomColumn]) -> Value {
 }
 
 pub(crate) fn cells(columns: &[CustomColumn], object: &Value, now: Timestamp) -> Vec<Value> {
-    let cell = |column: &CustomColumn| {
-        let mut found = vec![object];
-        for part in &column.path {
-            found = found.into_iter().flat_map(|value| part.of(value)).collect();
-        }
-        match (column.kind.as_str(), found.as_slice()) {
-            (_, [] | [Value::Null]) => Value::Null,
-            ("integer" | "number" | "boolean", [value, ..]) => (*value).clone(),
-            ("date", [time, ..]) if age::parsed(time).is_some() => age::since(time, now).into(),
-            ("date", _) => "<invalid>".into(),
-            (_, values) => values.iter().map(|value| text(value)).collect::<Vec<_>>().join(" ").into(),
-        }
-    };
-    std::iter::once(object["metadata"]["name"].clone()).chain(columns.iter().map(cell)).collect()
+    let own = columns.iter().map(|column| column.cell(object, now));
+    std::iter::once(object["metadata"]["name"].clone()).chain(own).collect()
 }
 
-fn text(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-impl PathStep {
-    fn of<'a>(&self, value: &'a Value) -> Vec<&'a Value> {
-        match self {
-            Self::Field(name) => value.get(name).into_iter().collect(),
-            Self::Index(index) => value.get(index).into_iter().collect(),
-            Self::Where(field, text) => {
-                value.as_array().into_iter().flatten().filter(|one| one[field] == *text).collect()
+impl CustomColumn {
+    /// The cell of an object: of the first value that its path finds, and empty if that is not of
+    /// the column's type. Upstream: `ConvertToTable`, `cellForJSONValue`.
+    fn cell(&self, object: &Value, now: Timestamp) -> Value {
+        let found = self.path.as_ref().and_then(|path| path.find(object));
+        let Some(value) = found.and_then(|all| all.first().copied()) else { return Value::Null };
+        match (self.kind.as_str(), value) {
+            ("string", Value::Null) => "<no value>".into(),
+            ("string", Value::String(_)) | ("boolean", Value::Bool(_)) | ("number", Value::Number(_)) => value.clone(),
+            ("string", Value::Number(number)) if number.is_f64() => float(number.as_f64().unwrap_or_default()).into(),
+            ("string", other) => json_text(other).into(),
+            ("integer", Value::Number(number)) => {
+                number.as_i64().unwrap_or_else(|| number.as_f64().unwrap_or_default() as i64).into()
             }
+            ("date", Value::String(text)) if text.is_empty() || text == "null" => "<unknown>".into(),
+            ("date", Value::String(_)) if age::parsed(value).is_some() => age::since(value, now).into(),
+            ("date", Value::String(_)) => "<invalid>".into(),
+            _ => Value::Null,
         }
     }
-}
-
-/// Parses a JSON path.
-fn path(text: &str) -> Vec<PathStep> {
-    let mut parts = Vec::new();
-    let mut rest = text.trim_start_matches('$');
-    while !rest.is_empty() {
-        if let Some(after) = rest.strip_prefix('[') {
-            let (inside, left) = after.split_once(']').unwrap_or((after, ""));
-            rest = left;
-            let compared = inside.strip_prefix("?(@.").and_then(|one| one.strip_suffix(')')?.split_once("=="));
-            let quoted = |text: &str| text.trim().trim_matches(['"', '\'']).to_owned();
-            parts.push(match (compared, inside.parse()) {
-                (Some((field, text)), _) => PathStep::Where(field.trim().to_owned(), quoted(text)),
-                (None, Ok(index)) => PathStep::Index(index),
-                (None, Err(_)) => PathStep::Field(quoted(inside)),
-            });
-            continue;
-        }
-        let after = rest.trim_start_matches('.');
-        let mut end = after.len();
-        let mut escaped = false;
-        for (place, letter) in after.char_indices() {
-            if matches!(letter, '.' | '[') && !escaped {
-                end = place;
-                break;
-            }
-            escaped = letter == '\\';
-        }
-        let (name, left) = after.split_at(end);
-        rest = left;
-        if !name.is_empty() {
-            parts.push(PathStep::Field(name.replace("\\.", ".")));
-        }
-    }
-    parts
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ pub(crate) mod age;
 pub(crate) mod cells;
 pub(crate) mod columns;
 mod custom;
+mod json_path;
 pub(crate) mod nodes;
 pub(crate) mod pods;
 
