@@ -65,6 +65,7 @@ struct Step {
 #[case::container_warnings("container-warnings")]
 #[case::pod_specs("pod-specs")]
 #[case::custom_tables("custom-tables")]
+#[case::budgets("budgets")]
 #[tokio::test(start_paused = true)]
 async fn matches_recorded_responses(#[case] file: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/it/recorded/{file}.json"));

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::registry::strategy::Strategy;
+use crate::registry::validate::conditions::conditions;
 use crate::registry::validate::scalars::counts;
 use crate::registry::validate::selectors::selector_of;
 use crate::registry::validate::{apps, strategies};
@@ -54,7 +55,10 @@ impl Strategy for PodDisruptionBudgetStrategy {
     }
 
     fn validate_status_update(&self, new: &Value, _: &Value) -> Vec<FieldError> {
-        counts(&new["status"], &["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"])
+        let status = &new["status"];
+        let mut errors = conditions(status, "status");
+        errors.extend(counts(status, &["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"]));
+        errors
     }
 
     fn columns(&self) -> &'static [Column] {

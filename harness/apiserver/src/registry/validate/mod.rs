@@ -6,6 +6,7 @@
 
 pub(crate) mod apps;
 pub(crate) mod batch;
+pub(crate) mod conditions;
 pub(crate) mod container;
 pub(crate) mod data;
 pub(crate) mod downward_api;
