@@ -67,6 +67,7 @@ struct Step {
 #[case::custom_tables("custom-tables")]
 #[case::budgets("budgets")]
 #[case::secrets("secrets")]
+#[case::services("services")]
 #[tokio::test(start_paused = true)]
 async fn matches_recorded_responses(#[case] file: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/it/recorded/{file}.json"));

@@ -284,6 +284,47 @@ fn validate_service(service: &Value) -> Vec<FieldError> {
     if !TYPES.contains(&kind) {
         errors.push(FieldError::unsupported("spec.type", kind, &TYPES));
     }
+    errors.extend(validate_port_numbers(kind, ports));
+    errors.extend(validate_fields_of_type(kind, spec));
+    errors
+}
+
+/// Rejects node ports of the wrong type of Service, and two ports of one number and protocol.
+fn validate_port_numbers(kind: &str, ports: &[Value]) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let number = |port: &Value, name: &str| port[name].as_i64().unwrap_or(0);
+    if kind == "ClusterIP" {
+        for (at, _) in ports.iter().enumerate().filter(|(_, port)| number(port, "nodePort") != 0) {
+            let why = "may not be used when `type` is 'ClusterIP'";
+            errors.push(FieldError::forbidden(&format!("spec.ports[{at}].nodePort"), why));
+        }
+    }
+    let key = |port: &Value| (port["protocol"].clone(), number(port, "port"));
+    for (at, port) in ports.iter().enumerate().filter(|(at, port)| ports[..*at].iter().any(|one| key(one) == key(port)))
+    {
+        let shown = format!(
+            "{{\"Name\":\"\",\"Protocol\":{},\"AppProtocol\":null,\"Port\":{},\"TargetPort\":0,\"NodePort\":0}}",
+            port["protocol"],
+            number(port, "port")
+        );
+        errors.push(FieldError::duplicate_printed(&format!("spec.ports[{at}]"), shown, ""));
+    }
+    errors
+}
+
+/// Rejects fields that only Services of other types have.
+fn validate_fields_of_type(kind: &str, spec: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    if kind != "LoadBalancer" && !spec["allocateLoadBalancerNodePorts"].is_null() {
+        let why = "may only be used when `type` is 'LoadBalancer'";
+        errors.push(FieldError::forbidden("spec.allocateLoadBalancerNodePorts", why));
+    }
+    let policy = spec["externalTrafficPolicy"].as_str().unwrap_or_default();
+    let is_external = matches!(kind, "NodePort" | "LoadBalancer") || !spec["externalIPs"].is_null();
+    if !is_external && !policy.is_empty() {
+        let why = "may only be set for externally-accessible services";
+        errors.push(FieldError::invalid("spec.externalTrafficPolicy", policy, why));
+    }
     errors
 }
 
