@@ -68,6 +68,7 @@ struct Step {
 #[case::budgets("budgets")]
 #[case::secrets("secrets")]
 #[case::services("services")]
+#[case::applied_versions("applied-versions")]
 #[tokio::test(start_paused = true)]
 async fn matches_recorded_responses(#[case] file: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/it/recorded/{file}.json"));

@@ -51,7 +51,7 @@ impl Server {
         let new = convert_object(new, kind, kind.inner());
         match old {
             Some(old) => self.replace_and_respond(request, &old, new, Some(managers), status),
-            None => self.create_object(request, new, managers),
+            None => self.create_on_update(request, new, managers),
         }
     }
 

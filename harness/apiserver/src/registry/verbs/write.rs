@@ -149,6 +149,20 @@ impl Server {
         Ok(json_bytes_response(StatusCode::CREATED, object.text(request.http.managed_fields)))
     }
 
+    /// Creates an object by a PUT or an apply, in which a resourceVersion means nothing.
+    pub(crate) fn create_on_update(
+        &mut self,
+        request: &ResourceRequest<'_>,
+        mut new: Value,
+        managers: Managers,
+    ) -> ApiResult<ApiResponse> {
+        base_version(&new)?;
+        if !self.dry_run {
+            new["metadata"].as_object_mut().and_then(|meta| meta.remove("resourceVersion"));
+        }
+        self.create_object(request, new, managers)
+    }
+
     /// Handles PUT and PATCH of an object or its status.
     pub(crate) fn update(&mut self, request: &ResourceRequest<'_>) -> ApiResult<ApiResponse> {
         let status = request.info.subresource == "status";
@@ -171,13 +185,9 @@ impl Server {
                     if request.kind.namespaced {
                         namespace_lifecycle::check(self, request.kind, &request.info.namespace, &request.info.name)?;
                     }
-                    base_version(&new)?;
                     let empty = normalize(request.kind, json!({}))?;
                     let managers = update_managers(request, (&empty, &None), &mut new, &[])?;
-                    if !self.dry_run {
-                        new["metadata"].as_object_mut().and_then(|meta| meta.remove("resourceVersion"));
-                    }
-                    self.create_object(request, new, managers)
+                    self.create_on_update(request, new, managers)
                 }
                 Err(error) => Err(error),
             };
