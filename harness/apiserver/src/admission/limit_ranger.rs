@@ -51,7 +51,12 @@ pub(crate) fn validate(
         let mut wrong = Vec::new();
         for list in ["containers", "initContainers"] {
             for container in pod["spec"][list].as_array().into_iter().flatten() {
-                wrong.extend(check(limit, &container["resources"]));
+                for why in check(limit, &container["resources"]) {
+                    // Upstream joins equal errors of several containers.
+                    if !wrong.contains(&why) {
+                        wrong.push(why);
+                    }
+                }
             }
         }
         let message = match wrong.as_slice() {
