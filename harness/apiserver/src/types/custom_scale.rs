@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::go::format::printed;
 use crate::types::field_error::FieldError;
 
 #[derive(Debug)]
@@ -57,11 +58,13 @@ impl ScalePaths {
 
     pub(crate) fn check_status(&self, object: &Value) -> Vec<FieldError> {
         let mut errors: Vec<FieldError> = number(object, &self.status).into_iter().collect();
-        if let Some(found) = at(object, &self.selector).filter(|found| !found.is_string() && !self.selector.is_empty())
-        {
-            let why = accessor(&self.selector, found, "string");
-            errors.push(FieldError::invalid(&self.selector, "", why));
-        }
+        let fault = match (blocking_value(object, &self.selector), at(object, &self.selector)) {
+            _ if self.selector.is_empty() => None,
+            (Some(other), _) => Some(accessor(&self.selector, other, "map[string]interface{}")),
+            (None, Some(found)) if !found.is_string() => Some(accessor(&self.selector, found, "string")),
+            _ => None,
+        };
+        errors.extend(fault.map(|why| FieldError::invalid(&self.selector, "", why)));
         errors
     }
 }
@@ -100,14 +103,14 @@ fn number(object: &Value, path: &str) -> Option<FieldError> {
 
 /// Upstream's error for a value of the wrong type, with Go type names.
 fn accessor(path: &str, value: &Value, expected_type: &str) -> String {
-    let (shown, kind) = match value {
-        Value::String(text) => (text.clone(), "string"),
-        Value::Bool(truth) => (truth.to_string(), "bool"),
-        Value::Number(number) if number.is_f64() => (number.to_string(), "float64"),
-        Value::Number(number) => (number.to_string(), "int64"),
-        Value::Array(_) => (value.to_string(), "[]interface {}"),
-        Value::Object(_) => (value.to_string(), "map[string]interface {}"),
-        Value::Null => ("<nil>".to_owned(), "<nil>"),
+    let kind = match value {
+        Value::String(_) => "string",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_f64() => "float64",
+        Value::Number(_) => "int64",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+        Value::Null => "<nil>",
     };
-    format!("{path} accessor error: {shown} is of the type {kind}, expected {expected_type}")
+    format!("{path} accessor error: {} is of the type {kind}, expected {expected_type}", printed(value))
 }

@@ -70,6 +70,7 @@ struct Step {
 #[case::services("services")]
 #[case::applied_versions("applied-versions")]
 #[case::limit_ranges("limit-ranges")]
+#[case::custom_scales("custom-scales")]
 #[tokio::test(start_paused = true)]
 async fn matches_recorded_responses(#[case] file: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/it/recorded/{file}.json"));

@@ -41,6 +41,21 @@ fn with_exponent(value: f64, uses_exponent: fn(i32) -> bool) -> String {
     format!("{digits}e{sign}{:02}", exponent.abs())
 }
 
+/// A value as `%v` prints it.
+pub fn printed(value: &Value) -> String {
+    match value {
+        Value::Null => "<nil>".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Number(number) if number.is_f64() => float(number.as_f64().unwrap_or_default()),
+        Value::Array(items) => format!("[{}]", items.iter().map(printed).collect::<Vec<_>>().join(" ")),
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(name, value)| format!("{name}:{}", printed(value)));
+            format!("map[{}]", fields.collect::<Vec<_>>().join(" "))
+        }
+        other => other.to_string(),
+    }
+}
+
 /// A string as `%q` prints it.
 pub fn quote(text: &str) -> String {
     let mut quoted = String::from("\"");

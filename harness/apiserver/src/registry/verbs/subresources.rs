@@ -19,6 +19,11 @@ use crate::types::table::TYPES;
 impl Server {
     pub(crate) fn get_scale(&mut self, request: &ResourceRequest<'_>) -> ApiResult<ApiResponse> {
         let object = self.existing_object(request)?;
+        if let Some(scale) = request.kind.custom.and_then(|custom| custom.scale.as_ref())
+            && scale.of(&object.body).0.is_none()
+        {
+            return Err(StatusError::internal(&format!("the spec replicas field {:?} does not exist", scale.spec)));
+        }
         Ok(json_response(StatusCode::OK, &scale_of(&object)))
     }
 
