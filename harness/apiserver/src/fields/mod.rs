@@ -14,4 +14,5 @@ pub(crate) mod scale;
 #[cfg(test)]
 mod tests;
 pub(crate) mod typed;
+pub(crate) mod validation;
 pub(crate) mod versions;

@@ -70,8 +70,9 @@ impl<'a> Atom<'a> {
         matches!(self, Self::Fields(fields) | Self::Open(fields) if fields.contains_key(name))
     }
 
-    fn of(shape: &'a ValueType, merging: &'a Merging) -> Self {
+    pub(crate) fn of(shape: &'a ValueType, merging: &'a Merging) -> Self {
         match (shape, merging) {
+            (ValueType::CustomValue(field), _) => Self::of(&field.shape, &field.merging),
             (_, Merging::Atomic) => Self::Leaf,
             (ValueType::Struct(type_index), _) => Self::of_type(*type_index),
             (ValueType::CustomStruct(of), _) => Self::of_fields(of),

@@ -250,7 +250,7 @@ pub(crate) fn restore_empty_managers(is_given: bool, read: &mut Value) {
 /// Normalizes a body to its stored form, without empty fields.
 pub(crate) fn normalize(kind: &ResourceKind, body: Value) -> ApiResult<Value> {
     let decoded = match kind.custom {
-        Some(custom) => custom.decode(&body),
+        Some(custom) => custom.decode_with_nulls(&body),
         None => decode(kind.table_index(), body),
     };
     let decoded = decoded.map_err(|why| StatusError::internal(&format!("the server's own object is wrong: {why}")))?;

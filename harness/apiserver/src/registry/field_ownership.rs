@@ -9,6 +9,7 @@ use crate::fields::entries::Managers;
 use crate::fields::field_manager::{self, FieldManager};
 use crate::fields::path::FieldSet;
 use crate::fields::typed::Atom;
+use crate::fields::validation::type_error;
 use crate::fields::versions::VersionConverter;
 use crate::http::request::ResourceRequest;
 use crate::http::status_error::ApiResult;
@@ -46,6 +47,13 @@ pub(crate) fn update_managers(
     // A scale omits zero replicas.
     if request.info.subresource == "scale" && typed["spec"]["replicas"] == 0 {
         typed.to_mut()["spec"].as_object_mut().and_then(|spec| spec.remove("replicas"));
+    }
+    // Upstream cannot compare such an object, and drops the managers.
+    if let Some(custom) = request.kind.custom
+        && is_read
+        && type_error(custom.typed(), &typed, true).is_some()
+    {
+        return Ok(None);
     }
     writer.note_rewritten_quantities(quantities, &typed);
     Ok(writer.update(before, old_managers, &given, &typed))

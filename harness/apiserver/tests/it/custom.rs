@@ -153,6 +153,18 @@ async fn server_side_apply_merges_by_the_schema() {
     assert_eq!(code, StatusCode::UNSUPPORTED_MEDIA_TYPE);
 }
 
+/// Recorded from kube-apiserver v1.36.3, which cannot compare such objects.
+#[tokio::test(start_paused = true)]
+async fn ignored_status_of_the_wrong_type_drops_the_managers() {
+    let server = server_with_definition().await;
+    let (_, created) = post(&server, WIDGETS, &widget(&json!({"size": 5}))).await;
+    assert!(created["metadata"]["managedFields"].is_array());
+    let patch = json!({"status": {"replicas": "x"}});
+    let path = format!("{WIDGETS}/a");
+    let (code, patched) = send(&server, Method::PATCH, &path, "application/merge-patch+json", &patch).await;
+    assert_eq!((code, &patched["metadata"]["managedFields"]), (StatusCode::OK, &Value::Null));
+}
+
 #[tokio::test(start_paused = true)]
 async fn deleting_a_definition_deletes_its_objects() {
     let server = server_with_definition().await;

@@ -71,6 +71,8 @@ struct Step {
 #[case::applied_versions("applied-versions")]
 #[case::limit_ranges("limit-ranges")]
 #[case::custom_scales("custom-scales")]
+#[case::custom_types("custom-types")]
+#[case::custom_maps("custom-maps")]
 #[tokio::test(start_paused = true)]
 async fn matches_recorded_responses(#[case] file: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/it/recorded/{file}.json"));

@@ -132,6 +132,8 @@ pub enum ValueType {
     Struct(usize),
     /// An object that the schema of a custom resource declares.
     CustomStruct(&'static TypeDeclaration),
+    /// A value in a map of a custom resource, and how it merges.
+    CustomValue(Box<FieldDeclaration>),
     /// A value that the schema of a custom resource does not restrict.
     Untyped,
     /// An object of the type, or any value that is not an object.

@@ -13,11 +13,21 @@ use crate::types::table::TYPES;
 /// The fields of every resource.
 pub(crate) const TYPED: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// Decodes a custom resource.
+/// Decodes a custom resource; a null in a field that is not nullable counts as absent.
 ///
 /// # Errors
 /// The decoding error for metadata of the wrong type.
 pub(crate) fn coerce(schema: &Schema, value: &Value) -> Result<DecodedValue, String> {
+    let mut decoded = coerce_with_nulls(schema, value)?;
+    drop_nulls(schema, &mut decoded.value);
+    Ok(decoded)
+}
+
+/// Decodes a custom resource with its nulls.
+///
+/// # Errors
+/// The decoding error for metadata of the wrong type.
+pub(crate) fn coerce_with_nulls(schema: &Schema, value: &Value) -> Result<DecodedValue, String> {
     let mut value = value.clone();
     let mut unknown = Vec::new();
     if let Some(meta) = value.get("metadata").filter(|meta| !meta.is_null()) {
@@ -159,12 +169,6 @@ pub(crate) fn embedded(
     Ok(())
 }
 
-/// Fills in defaults; a null in a field that is not nullable counts as absent.
-pub(crate) fn fill(schema: &Schema, value: &mut Value) {
-    drop_nulls(schema, value);
-    defaults(schema, value);
-}
-
 fn forbids_null(schema: &Schema, value: &Value) -> bool {
     value.is_null() && !schema.nullable
 }
@@ -191,7 +195,8 @@ fn drop_nulls(schema: &Schema, value: &mut Value) {
     }
 }
 
-fn defaults(schema: &Schema, value: &mut Value) {
+/// Fills in defaults.
+pub(crate) fn fill(schema: &Schema, value: &mut Value) {
     match value {
         Value::Object(fields) => {
             for (name, property) in &schema.properties {
@@ -206,7 +211,7 @@ fn defaults(schema: &Schema, value: &mut Value) {
                     if let Some(default) = of.default.as_ref().filter(|_| forbids_null(of, value)) {
                         *value = default.clone();
                     }
-                    defaults(of, value);
+                    fill(of, value);
                 }
             }
         }
@@ -216,7 +221,7 @@ fn defaults(schema: &Schema, value: &mut Value) {
                     if let Some(default) = of.default.as_ref().filter(|_| forbids_null(of, item)) {
                         *item = default.clone();
                     }
-                    defaults(of, item);
+                    fill(of, item);
                 }
             }
         }

@@ -121,6 +121,14 @@ impl CustomKind {
         coerce::coerce(self.schema(), value)
     }
 
+    /// Decodes an object without dropping nulls, which an apply keeps.
+    ///
+    /// # Errors
+    /// The decoding error for metadata of the wrong type.
+    pub(crate) fn decode_with_nulls(&self, value: &Value) -> Result<DecodedValue, String> {
+        coerce::coerce_with_nulls(self.schema(), value)
+    }
+
     /// Fills in defaults.
     pub(crate) fn fill(&self, body: &mut Value) {
         coerce::fill(self.schema(), body);

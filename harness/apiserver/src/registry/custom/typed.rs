@@ -63,8 +63,7 @@ fn shape(schema: &Schema) -> ValueType {
     match schema.of_type.as_str() {
         "array" => ValueType::List(Box::new(schema.items.as_deref().map_or(ValueType::Untyped, shape))),
         "object" if schema.properties.is_empty() && !schema.embedded => match schema.additional_schema() {
-            Some(each) => ValueType::Map(Box::new(shape(each))),
-            None if schema.preserves => ValueType::Untyped,
+            Some(each) => ValueType::Map(Box::new(ValueType::CustomValue(Box::new(field(each))))),
             None => ValueType::CustomStruct(of_object(schema)),
         },
         "object" => ValueType::CustomStruct(of_object(schema)),

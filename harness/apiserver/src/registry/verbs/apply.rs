@@ -6,6 +6,7 @@ use crate::fields::conflict::conflict_message;
 use crate::fields::entries::Managers;
 use crate::fields::field_manager::{ApplyRefusal, FieldManager};
 use crate::fields::typed::Atom;
+use crate::fields::validation::type_error;
 use crate::http::body::config;
 use crate::http::request::ResourceRequest;
 use crate::http::response::ApiResponse;
@@ -36,12 +37,23 @@ impl Server {
             Some(old) => (old.as_kind(kind).body.clone(), old.managers.clone()),
             None => (normalize(kind, json!({}))?, None),
         };
-        check(&config, (&version, kind.kind), |config| decode_as(kind, config))?;
+        check(&config, (&version, kind.kind), |config| match kind.custom {
+            None => decode_as(kind, config),
+            Some(custom) => match type_error(custom.typed(), config, false) {
+                Some(why) => Err(why),
+                // What the type does not declare is pruned later.
+                None => decode_as(kind, config).map(|decoded| DecodedValue { unknown: Vec::new(), ..decoded }),
+            },
+        })?;
         let force = matches!(request.http.param("force"), "true" | "1");
         let manager = FieldManager { empty: normalize(kind, json!({}))?, ..field_manager(request) };
         let merged = manager.apply(&live, &old_managers, &config, force);
         let (merged, managers) = merged.map_err(|why| apply_error(why, &config, (&version, kind.kind)))?;
-        let decoded = decode_as(kind, &merged).map_err(StatusError::plain_internal)?;
+        let decoded = match kind.custom {
+            None => decode_as(kind, &merged),
+            Some(custom) => custom.decode_with_nulls(&merged),
+        };
+        let decoded = decoded.map_err(StatusError::plain_internal)?;
         let mut new = untyped(decoded.value);
         restore_empty_lists(kind, &fields_with_empty_lists(kind, &merged), &mut new);
         strategy_of(kind).convert_fields(&mut new);

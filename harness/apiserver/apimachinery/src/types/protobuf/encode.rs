@@ -130,7 +130,7 @@ fn single(out: &mut Vec<u8>, number: u32, shape: &ValueType, value: &Value) -> E
             wire::bytes(out, number, &inner);
         }
         ValueType::List(_) | ValueType::Map(_) => return Err(wrong("a value that a list or a map can hold")),
-        ValueType::CustomStruct(_) | ValueType::Untyped | ValueType::StructOrOther(_) => {
+        ValueType::CustomStruct(_) | ValueType::CustomValue(_) | ValueType::Untyped | ValueType::StructOrOther(_) => {
             return Err(wrong("a value that has a form in protobuf"));
         }
     }
