@@ -1,7 +1,7 @@
 //! Converts objects between the groups and versions that share one storage.
 //!
-//! Events are served by two groups (`events`), autoscalers in two versions (`autoscaling`). All
-//! versions of a custom resource have the same fields.
+//! Events are served by two groups (`events`), autoscalers in two versions (`autoscaling`). The
+//! versions of a custom resource differ in the fields that their schemas declare.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -58,8 +58,11 @@ impl StoredObject {
         let body = match kind.custom {
             None => convert_object(self.body.clone(), self.kind, kind),
             Some(custom) => {
-                let mut body = custom.decode(&self.body).map_or_else(|_| self.body.clone(), |decoded| decoded.value);
-                custom.fill(&mut body);
+                let mut body = custom.pruned(self.body.clone());
+                // Only the stored version has defaults when it is read.
+                if kind.version == self.kind.version {
+                    custom.fill(&mut body);
+                }
                 body
             }
         };

@@ -90,6 +90,7 @@ impl Server {
         let Some(kind) = self.kinds.served(&info.group, path_version(&request.path), &info.resource) else {
             return discovery::absent(&info);
         };
+        self.warnings.extend(kind.custom.and_then(|custom| custom.deprecation.clone()));
         if kind.unsupported_subresources.contains(&info.subresource.as_str()) {
             return Err(StatusError::unsupported(format!("{}/{}", kind.plural, info.subresource)));
         }

@@ -19,6 +19,8 @@ pub(crate) struct CustomKind {
     pub(crate) schema: OnceLock<Schema>,
     /// The schema as server-side apply uses it, once an object was written.
     pub(crate) typed: OnceLock<&'static TypeDeclaration>,
+    /// The warning for each request, if the version is deprecated.
+    pub(crate) deprecation: Option<String>,
     /// Whether its status is a subresource.
     pub(crate) status: bool,
     pub(crate) scale: Option<ScalePaths>,

@@ -73,6 +73,8 @@ struct Step {
 #[case::custom_scales("custom-scales")]
 #[case::custom_types("custom-types")]
 #[case::custom_maps("custom-maps")]
+#[case::custom_versions("custom-versions")]
+#[case::custom_defaults("custom-defaults")]
 #[tokio::test(start_paused = true)]
 async fn matches_recorded_responses(#[case] file: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/it/recorded/{file}.json"));
@@ -93,6 +95,7 @@ async fn matches_recorded_responses(#[case] file: &str) {
             let compared = same_parts(&response, &step.response);
             let compared: Value =
                 serde_json::from_str(&compared.to_string().replace(&name, "$NS")).expect("it was JSON");
+            let warning = warning.replace(&name, "$NS");
             if (code, &warning, &compared) != (step.code, &step.warning, &step.response) {
                 wrong.push(format!(
                     "{}: {} {}\n  {}\n  real {} {} {}\n  here {code} {warning} {compared}",

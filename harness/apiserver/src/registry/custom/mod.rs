@@ -3,8 +3,8 @@
 //! Each version of a definition becomes a [`ResourceKind`] whose `custom` holds its structural
 //! schema. Kinds are leaked and live as long as the program, like the built-in ones; equal versions
 //! share one, so memory is bounded by the number of different definitions. Conversion only changes
-//! the apiVersion: all versions have the same fields, and each prunes and defaults by its own
-//! schema.
+//! the apiVersion: an object is pruned by the schemas of the version in which it is written or read
+//! and of the one in which it is stored.
 //!
 //! `coerce` decodes an object, `values` validates it, and `typed` describes its fields for
 //! server-side apply; `definition` serves the definitions, which `checks` validates. CEL rules are
@@ -71,6 +71,15 @@ fn read_version(spec: &Value, version: &Value) -> Result<ResourceKind, String> {
         kind: text(&spec["names"]["kind"]),
         singular: text(&spec["names"]["singular"]),
         list_kind: text(&spec["names"]["listKind"]),
+        deprecation: (version["deprecated"] == true).then(|| match version["deprecationWarning"].as_str() {
+            Some(warning) => warning.to_owned(),
+            None => format!(
+                "{}/{} {} is deprecated",
+                text(&spec["group"]),
+                text(&version["name"]),
+                text(&spec["names"]["kind"])
+            ),
+        }),
         schema: OnceLock::new(),
         typed: OnceLock::new(),
         status,
@@ -127,6 +136,11 @@ impl CustomKind {
     /// The decoding error for metadata of the wrong type.
     pub(crate) fn decode_with_nulls(&self, value: &Value) -> Result<DecodedValue, String> {
         coerce::coerce_with_nulls(self.schema(), value)
+    }
+
+    /// An object of another version without the fields that this one does not declare.
+    pub(crate) fn pruned(&self, object: Value) -> Value {
+        self.decode(&object).map_or(object, |decoded| decoded.value)
     }
 
     /// Fills in defaults.

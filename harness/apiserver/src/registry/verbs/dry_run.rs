@@ -20,18 +20,29 @@ impl Server {
         &mut self,
         kind: &'static ResourceKind,
         key: StoreKey,
-        body: Value,
+        mut body: Value,
         managers: Managers,
     ) -> Arc<StoredObject> {
-        let requested_kind = kind;
-        let kind = self.kinds.storage_of(kind);
-        if self.dry_run {
+        let stored_kind = self.kinds.storage_of(kind);
+        let (stored_kind, body) = match stored_kind.custom {
+            // Upstream reads what it wrote, by the schema of the stored version.
+            Some(custom) => {
+                if !stored_kind.is(kind) {
+                    body = custom.pruned(body);
+                }
+                custom.fill(&mut body);
+                (stored_kind, body)
+            }
+            None if self.dry_run => (kind, body),
+            None => (stored_kind, conversion::convert_object(body, kind, stored_kind)),
+        };
+        let stored = if self.dry_run {
             let version = self.store.get(&key).map_or(0, |existing| existing.version);
-            return StoredObject::new(requested_kind, body, managers, version);
-        }
-        self.store
-            .put(kind, key, conversion::convert_object(body, requested_kind, kind), managers)
-            .as_kind(requested_kind)
+            StoredObject::new(stored_kind, body, managers, version)
+        } else {
+            self.store.put(stored_kind, key, body, managers)
+        };
+        stored.as_kind(kind)
     }
 
     /// Removes an object, unless this is a dry run.
