@@ -88,7 +88,8 @@ impl TypeWalker<'_> {
             (ValueType::Int(..) | ValueType::Float, value) if !value.is_number() => {
                 self.push(path, &format!("expected numeric (int or float), got {}", go_type(value)));
             }
-            (ValueType::Text | ValueType::Time, value) if !value.is_string() => {
+            (ValueType::Time, Value::Array(_) | Value::Object(_)) => self.expect("any scalar", value, path),
+            (ValueType::Text, value) if !value.is_string() => {
                 let shown = go_syntax(value);
                 self.push(path, &format!("expected string, got &value.valueUnstructured{{Value:{shown}}}"));
             }

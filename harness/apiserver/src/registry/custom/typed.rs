@@ -9,14 +9,16 @@ use crate::types::custom_schema::Schema;
 use crate::types::table::{FieldDeclaration, Merging, OpenApiHints, TYPES, TypeDeclaration, ValueType};
 
 pub(crate) fn by_resource(schema: &Schema) -> &'static TypeDeclaration {
-    let mut fields = fields(schema);
+    let open = schema.preserves;
+    let mut fields = fields(schema, open);
     resource_fields(&mut fields);
     let name = String::new();
-    Box::leak(Box::new(TypeDeclaration { name, package: String::new(), fields, atomic: false, open: schema.preserves }))
+    Box::leak(Box::new(TypeDeclaration { name, package: String::new(), fields, atomic: false, open }))
 }
 
-fn fields(schema: &Schema) -> BTreeMap<String, FieldDeclaration> {
-    schema.properties.iter().map(|(name, schema)| (name.clone(), field(schema))).collect()
+/// The fields of an object; `open`: whether it preserves unknown fields, and so what is in it.
+fn fields(schema: &Schema, open: bool) -> BTreeMap<String, FieldDeclaration> {
+    schema.properties.iter().map(|(name, schema)| (name.clone(), field(schema, open))).collect()
 }
 
 /// Adds the fields of every resource.
@@ -46,7 +48,7 @@ fn field_of(shape: ValueType, merging: Merging) -> FieldDeclaration {
     }
 }
 
-fn field(schema: &Schema) -> FieldDeclaration {
+fn field(schema: &Schema, open: bool) -> FieldDeclaration {
     let merging = match (schema.list_type.as_str(), schema.map_type.as_str()) {
         ("map", _) => Merging::Keyed(schema.keys.clone()),
         ("set", _) => Merging::Set,
@@ -56,31 +58,41 @@ fn field(schema: &Schema) -> FieldDeclaration {
         _ => Merging::Granular,
     };
     let scalar = |value: &&serde_json::Value| !value.is_object() && !value.is_array();
-    FieldDeclaration { default: schema.default.as_ref().filter(scalar).cloned(), ..field_of(shape(schema), merging) }
+    FieldDeclaration {
+        default: schema.default.as_ref().filter(scalar).cloned(),
+        ..field_of(shape(schema, open), merging)
+    }
 }
 
-fn shape(schema: &Schema) -> ValueType {
+fn shape(schema: &Schema, open: bool) -> ValueType {
+    let open = open || schema.preserves;
     match schema.of_type.as_str() {
-        "array" => ValueType::List(Box::new(schema.items.as_deref().map_or(ValueType::Untyped, shape))),
-        "object" if schema.properties.is_empty() && !schema.embedded => match schema.additional_schema() {
-            Some(each) => ValueType::Map(Box::new(ValueType::CustomValue(Box::new(field(each))))),
-            None => ValueType::CustomStruct(of_object(schema)),
+        "array" => {
+            let items = schema.items.as_deref();
+            ValueType::List(Box::new(items.map_or(ValueType::Untyped, |items| shape(items, open))))
+        }
+        "object" => match schema.additional_schema().filter(|_| schema.properties.is_empty() && !schema.embedded) {
+            Some(each) => ValueType::Map(Box::new(ValueType::CustomValue(Box::new(field(each, open))))),
+            None => ValueType::CustomStruct(of_object(schema, open)),
         },
-        "object" => ValueType::CustomStruct(of_object(schema)),
         "boolean" => ValueType::Bool,
         "integer" => ValueType::Int(i64::MIN, i64::MAX),
         "number" => ValueType::Float,
+        // As a time, a text with a format may be any scalar until the schema is validated.
+        "string" if !matches!(schema.format.as_str(), "" | "byte") => ValueType::Time,
         "string" => ValueType::Text,
         _ if schema.int_or_string => ValueType::IntOrString,
         _ => ValueType::Untyped,
     }
 }
 
-fn of_object(schema: &Schema) -> &'static TypeDeclaration {
-    let mut fields = fields(schema);
+/// An object that preserves unknown fields, or declares none, is open.
+fn of_object(schema: &Schema, open: bool) -> &'static TypeDeclaration {
+    let open = open || schema.properties.is_empty();
+    let mut fields = fields(schema, open);
     if schema.embedded {
         resource_fields(&mut fields);
     }
     let (name, atomic) = (String::new(), schema.map_type == "atomic");
-    Box::leak(Box::new(TypeDeclaration { name, package: String::new(), fields, atomic, open: schema.preserves }))
+    Box::leak(Box::new(TypeDeclaration { name, package: String::new(), fields, atomic, open }))
 }
