@@ -15,6 +15,9 @@ impl Atom<'_> {
     /// # Errors
     /// Two applied items have the same key, or an item lacks its keys.
     pub(crate) fn merge(self, live: Option<&Value>, applied: Option<&Value>) -> Result<Option<Value>, String> {
+        if self.has_two_forms(live, applied) {
+            return Ok(applied.cloned());
+        }
         let objects = [live, applied].map(|value| value.and_then(Value::as_object));
         let lists = [live, applied].map(|value| value.and_then(Value::as_array));
         let this = self.resolve_untyped(&[live, applied]);

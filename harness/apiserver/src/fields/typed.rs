@@ -65,6 +65,13 @@ impl<'a> Atom<'a> {
         }
     }
 
+    /// Whether values without a schema are of two forms: an object, and something else. Upstream
+    /// deduces a type of its own for each (`deduceAtom`).
+    pub(crate) fn has_two_forms(self, old: Option<&Value>, new: Option<&Value>) -> bool {
+        let (Self::Free, Some(old), Some(new)) = (self, old, new) else { return false };
+        !old.is_null() && !new.is_null() && old.is_object() != new.is_object()
+    }
+
     /// Whether it declares a field.
     fn declares(self, name: &str) -> bool {
         matches!(self, Self::Fields(fields) | Self::Open(fields) if fields.contains_key(name))
@@ -277,7 +284,7 @@ impl<'a> Atom<'a> {
                 this.walk_fields(old, new, path, out, &[]);
             }
         }
-        if let (true, Some(old), Some(new)) = (leaf, old, new)
+        if let (true, Some(old), Some(new)) = (leaf || self.has_two_forms(old, new), old, new)
             && !is_equal(old, new)
         {
             out.modified.insert(path);
