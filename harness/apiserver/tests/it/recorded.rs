@@ -70,6 +70,7 @@ struct Step {
 #[case::services("services")]
 #[case::applied_versions("applied-versions")]
 #[case::limit_ranges("limit-ranges")]
+#[case::limit_range_rules("limit-range-rules")]
 #[case::custom_scales("custom-scales")]
 #[case::custom_types("custom-types")]
 #[case::custom_maps("custom-maps")]

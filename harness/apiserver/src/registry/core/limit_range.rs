@@ -5,15 +5,19 @@ use std::cmp::Ordering;
 use serde_json::Value;
 
 use crate::registry::defaults::{entry, items, round_up, set};
+use crate::registry::resource_list::{HUGE_PAGES, is_native};
 use crate::registry::strategy::{FieldPaths, Strategy};
-use crate::registry::validate::unsupported_fields::unsupported_field;
-use crate::registry::validate::{container, quantity};
+use crate::registry::validate::{container, quantity, quota};
 use crate::types::field_error::FieldError;
 use crate::types::kinds::{ResourceKind, kind};
 use crate::types::names;
+use crate::types::quantity::Quantity;
 
 pub(crate) static KIND: ResourceKind =
     ResourceKind { short_names: &["limits"], ..kind("", "v1", "limitranges", "LimitRange") };
+
+/// The amounts of an item.
+const LISTS: [&str; 5] = ["max", "min", "default", "defaultRequest", "maxLimitRequestRatio"];
 
 pub(crate) struct LimitRangeStrategy;
 
@@ -43,20 +47,12 @@ impl Strategy for LimitRangeStrategy {
     fn validate_update(&self, new: &Value, _: &Value) -> Vec<FieldError> {
         self.validate(new)
     }
-
-    fn unsupported_feature(&self, new: &Value, _: Option<&Value>) -> Option<String> {
-        let mut all = new["spec"]["limits"].as_array().into_iter().flatten();
-        all.find_map(|one| match one["type"].as_str() {
-            Some("Container") => unsupported_field("LimitRange", one, &["maxLimitRequestRatio"]),
-            other => Some(format!("a LimitRange of the type {}", other.unwrap_or_default())),
-        })
-    }
 }
 
 /// For containers, the default limit is the maximum, and the default request is the limit or the
 /// minimum.
 fn default_limit(limit: &mut Value) {
-    round_up(limit, &["max", "min", "default", "defaultRequest"]);
+    round_up(limit, &LISTS);
     if limit["type"] != "Container" {
         return;
     }
@@ -67,7 +63,6 @@ fn default_limit(limit: &mut Value) {
     }
 }
 
-/// Validates a LimitRange with items for containers only.
 fn validate_spec(spec: &Value) -> Vec<FieldError> {
     const STANDARD: [&str; 3] = ["Pod", "Container", "PersistentVolumeClaim"];
     let mut errors = Vec::new();
@@ -86,21 +81,32 @@ fn validate_spec(spec: &Value) -> Vec<FieldError> {
         }
         types.push(kind);
         let of = |list: &str| limit[list].as_object().into_iter().flatten().map(|(name, _)| name.as_str());
-        for list in ["max", "min", "default", "defaultRequest"].into_iter().filter(|_| kind == "Container") {
-            let names = of(list).map(|name| container::resource_name(name, &format!("{path}.{list}[{name}]")));
-            errors.extend(names.flatten());
+        let is_of_pods = matches!(kind, "Pod" | "Container");
+        let rule = if is_of_pods { container::resource_name } else { quota::resource_name };
+        // Pods as a whole have no defaults.
+        let has_list = |list: &str| kind != "Pod" || !matches!(list, "default" | "defaultRequest");
+        for list in LISTS {
+            if has_list(list) {
+                let names = of(list).map(|name| rule(name, &format!("{path}.{list}[{name}]")));
+                errors.extend(names.flatten());
+            } else if of(list).next().is_some() {
+                let why = "may not be specified when `type` is 'Pod'";
+                errors.push(FieldError::forbidden(&format!("{path}.{list}"), why));
+            }
         }
-        let mut names: Vec<&str> =
-            ["max", "min", "default", "defaultRequest"].iter().flat_map(|list| of(list)).collect();
+        if kind == "PersistentVolumeClaim" && ["min", "max"].iter().all(|list| limit[list].get("storage").is_none()) {
+            let why = "either minimum or maximum storage value is required, but neither was provided";
+            errors.push(FieldError::required(&format!("{path}.limits"), why));
+        }
+        let mut names: Vec<&str> = LISTS.iter().filter(|list| has_list(list)).flat_map(|list| of(list)).collect();
         names.sort_unstable();
         names.dedup();
         for name in names {
-            let value = |list: &str| limit[list].get(name);
+            let value = |list: &str| limit[list].get(name).filter(|_| has_list(list));
             let mut above = |lower: &str, upper: &str, field: &str, reported: &str, names: (&str, &str)| {
                 if let (Some(less), Some(more), Some(printed)) = (value(lower), value(upper), value(reported))
                     && quantity::compare(less, more) == Ordering::Greater
                 {
-                    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
                     let why = format!("{} {} is greater than {} {}", names.0, text(less), names.1, text(more));
                     errors.push(FieldError::invalid(&format!("{path}.{field}[{name}]"), text(printed), why));
                 }
@@ -117,7 +123,48 @@ fn validate_spec(spec: &Value) -> Vec<FieldError> {
             );
             above("min", "default", "default", "min", ("min value", "default value"));
             above("default", "max", "default", "max", ("default value", "max value"));
+            errors.extend(validate_ratio(limit, name, &path));
+            if let (Some(default), Some(request)) = (value("default"), value("defaultRequest"))
+                && !is_overcommit_allowed(name)
+                && quantity::compare(default, request) != Ordering::Equal
+            {
+                let why = format!(
+                    "default value {} must equal to defaultRequest value {} in {name}",
+                    text(default),
+                    text(request)
+                );
+                errors.push(FieldError::invalid(&format!("{path}.defaultRequest[{name}]"), text(request), why));
+            }
         }
     }
     errors
+}
+
+/// Validates the maximum ratio of the limit and the request of a resource.
+fn validate_ratio(limit: &Value, name: &str, path: &str) -> Vec<FieldError> {
+    let amount = |list: &str| limit[list].get(name).map(|amount| Quantity::parse_stored(text(amount)));
+    let Some(ratio) = amount("maxLimitRequestRatio") else { return Vec::new() };
+    let mut errors = Vec::new();
+    let mut wrong = |why: String| {
+        errors.push(FieldError::invalid(&format!("{path}.maxLimitRequestRatio[{name}]"), ratio.to_string(), why));
+    };
+    if ratio < Quantity::from_count(1) {
+        wrong(format!("ratio {ratio} is less than 1"));
+    }
+    if let (Some(least), Some(most)) = (amount("min"), amount("max")) {
+        let largest = most.thousandths() as f64 / least.thousandths() as f64;
+        if ratio.thousandths() as f64 / 1000.0 > largest {
+            wrong(format!("ratio {ratio} is greater than max/min = {largest:.6}"));
+        }
+    }
+    errors
+}
+
+/// Upstream: `IsOvercommitAllowed`.
+fn is_overcommit_allowed(name: &str) -> bool {
+    is_native(name) && !name.starts_with(HUGE_PAGES)
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
 }
