@@ -99,7 +99,7 @@ impl Server {
         }
         let sub = info.subresource.as_str();
         let is_served = sub.is_empty() || kind.subresources.contains(&sub);
-        if !is_served && kind.custom.is_some() && info.verb == Verb::Get {
+        if !is_served && kind.custom.is_some() {
             return Err(StatusError::not_found(kind, &info.name));
         }
         let has_name = !info.name.is_empty();

@@ -51,7 +51,7 @@ pub(crate) fn update_managers(
     // Upstream cannot compare such an object, and drops the managers.
     if let Some(custom) = request.kind.custom
         && is_read
-        && type_error(custom.typed(), &typed, true).is_some()
+        && [&**before, &typed].into_iter().any(|object| type_error(custom.typed(), object, true).is_some())
     {
         return Ok(None);
     }

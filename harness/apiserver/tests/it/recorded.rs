@@ -76,6 +76,7 @@ struct Step {
 #[case::custom_maps("custom-maps")]
 #[case::custom_fields("custom-fields")]
 #[case::custom_forms("custom-forms")]
+#[case::custom_changes("custom-changes")]
 #[case::custom_versions("custom-versions")]
 #[case::custom_defaults("custom-defaults")]
 #[tokio::test(start_paused = true)]

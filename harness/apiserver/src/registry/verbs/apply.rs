@@ -45,6 +45,10 @@ impl Server {
                 None => decode_as(kind, config).map(|decoded| DecodedValue { unknown: Vec::new(), ..decoded }),
             },
         })?;
+        if let Some(why) = kind.custom.and_then(|custom| type_error(custom.typed(), &live, true)) {
+            let object = describe_object(&live, (&version, kind.kind));
+            return Err(StatusError::plain_internal(format!("failed to create typed live object ({object}): {why}")));
+        }
         let force = matches!(request.http.param("force"), "true" | "1");
         let manager = FieldManager { empty: normalize(kind, json!({}))?, ..field_manager(request) };
         let merged = manager.apply(&live, &old_managers, &config, force);
