@@ -95,6 +95,8 @@ async fn quota_counts_restored_objects() {
 #[case::a_pod_smaller_than_its_containers(PODS, json!({"metadata": {"name": "a"}, "spec": {
     "resources": {"requests": {"cpu": "1"}},
     "containers": [{"name": "app", "image": "app:1", "resources": {"requests": {"cpu": "2"}}}]}}), 501)]
+#[case::a_registry_configuration_that_is_a_list("/api/v1/namespaces/default/secrets",
+    json!({"metadata": {"name": "a"}, "type": "kubernetes.io/dockerconfigjson", "stringData": {".dockerconfigjson": "[]"}}), 501)]
 #[tokio::test(start_paused = true)]
 async fn rejects_features_it_does_not_enforce(#[case] path: &str, #[case] body: Value, #[case] expected: u16) {
     let server = ApiServer::new();
