@@ -107,3 +107,16 @@ async fn rejects_features_it_does_not_enforce(#[case] path: &str, #[case] body: 
     assert_eq!(code, expected, "{response}");
     assert_eq!(server.unsupported().len(), usize::from(expected == 501));
 }
+
+#[tokio::test(start_paused = true)]
+async fn refuses_to_change_the_type_of_a_service() {
+    const SERVICES: &str = "/api/v1/namespaces/default/services";
+    let server = ApiServer::new();
+    let balanced = json!({"metadata": {"name": "a"}, "spec": {"type": "LoadBalancer", "ports": [{"port": 80}]}});
+    let (code, mut service) = send(&server, "POST", SERVICES, balanced).await;
+    assert_eq!(code, 201);
+    // Upstream drops the node ports and the policies that only the old type had.
+    service["spec"]["type"] = "ClusterIP".into();
+    let (code, response) = send(&server, "PUT", &format!("{SERVICES}/a"), service).await;
+    assert_eq!(code, 501, "{response}");
+}

@@ -71,14 +71,14 @@ impl Strategy for ServiceStrategy {
 
     fn validate(&self, new: &Value) -> Vec<FieldError> {
         let mut errors = self.validate_metadata(new);
-        errors.extend(validate_service(new));
+        errors.extend(validate_service(new, None));
         errors
     }
 
     fn validate_update(&self, new: &Value, old: &Value) -> Vec<FieldError> {
         let mut errors = self.validate_metadata_update(new, old);
         errors.extend(validate_changes(&new["spec"], &old["spec"]));
-        errors.extend(validate_service(new));
+        errors.extend(validate_service(new, Some(old)));
         errors
     }
 
@@ -214,7 +214,7 @@ fn validate_changes(new: &Value, old: &Value) -> Option<FieldError> {
 }
 
 /// Upstream: `ValidateService`.
-fn validate_service(service: &Value) -> Vec<FieldError> {
+fn validate_service(service: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let spec = &service["spec"];
     let kind = spec["type"].as_str().unwrap_or_default();
     let headless = spec["clusterIP"] == "None";
@@ -284,8 +284,11 @@ fn validate_service(service: &Value) -> Vec<FieldError> {
     if !TYPES.contains(&kind) {
         errors.push(FieldError::unsupported("spec.type", kind, &TYPES));
     }
-    errors.extend(validate_port_numbers(kind, ports));
-    errors.extend(validate_fields_of_type(kind, spec));
+    // Upstream drops what only the old type had; a change of the type is unsupported.
+    if old.is_none_or(|old| old["spec"]["type"] == kind) {
+        errors.extend(validate_port_numbers(kind, ports));
+        errors.extend(validate_fields_of_type(kind, spec));
+    }
     errors
 }
 
