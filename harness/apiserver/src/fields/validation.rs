@@ -1,4 +1,4 @@
-//! Validates custom resources by their types, as server-side apply does before it merges them.
+//! Validates objects by their types, as server-side apply does before it merges them.
 //!
 //! Upstream: `structured-merge-diff/typed` (`validatingObjectWalker`).
 
@@ -89,7 +89,7 @@ impl TypeWalker<'_> {
                 self.push(path, &format!("expected numeric (int or float), got {}", go_type(value)));
             }
             (ValueType::Time, Value::Array(_) | Value::Object(_)) => self.expect("any scalar", value, path),
-            (ValueType::Text, value) if !value.is_string() => {
+            (ValueType::Text | ValueType::Bytes, value) if !value.is_string() => {
                 let shown = go_syntax(value);
                 self.push(path, &format!("expected string, got &value.valueUnstructured{{Value:{shown}}}"));
             }

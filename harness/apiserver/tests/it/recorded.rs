@@ -69,6 +69,7 @@ struct Step {
 #[case::secrets("secrets")]
 #[case::services("services")]
 #[case::applied_versions("applied-versions")]
+#[case::applied_types("applied-types")]
 #[case::limit_ranges("limit-ranges")]
 #[case::limit_range_rules("limit-range-rules")]
 #[case::custom_scales("custom-scales")]

@@ -20,8 +20,8 @@ use crate::registry::kinds::strategy_of;
 use crate::registry::prepare;
 use crate::registry::state::Server;
 use crate::storage::object::StoredObject;
-use crate::types::decode::{DecodedValue, decode};
-use crate::types::table::TYPES;
+use crate::types::decode::decode;
+use crate::types::table::{TYPES, TypeDeclaration};
 
 impl Server {
     /// Applies a configuration; creates the object if it does not exist.
@@ -37,14 +37,8 @@ impl Server {
             Some(old) => (old.as_kind(kind).body.clone(), old.managers.clone()),
             None => (normalize(kind, json!({}))?, None),
         };
-        check(&config, (&version, kind.kind), |config| match kind.custom {
-            None => decode_as(kind, config),
-            Some(custom) => match type_error(custom.typed(), config, false) {
-                Some(why) => Err(why),
-                // What the type does not declare is pruned later.
-                None => decode_as(kind, config).map(|decoded| DecodedValue { unknown: Vec::new(), ..decoded }),
-            },
-        })?;
+        let of = kind.custom.map_or_else(|| TYPES.get(kind.table_index()), |custom| custom.typed());
+        check(&config, (&version, kind.kind), of)?;
         if let Some(why) = kind.custom.and_then(|custom| type_error(custom.typed(), &live, true)) {
             let object = describe_object(&live, (&version, kind.kind));
             return Err(StatusError::plain_internal(format!("failed to create typed live object ({object}): {why}")));
@@ -57,7 +51,7 @@ impl Server {
             None => decode_as(kind, &merged),
             Some(custom) => custom.decode_with_nulls(&merged),
         };
-        let decoded = decoded.map_err(StatusError::plain_internal)?;
+        let decoded = decoded.map_err(|why| conversion_error(&config, (&version, kind.kind), &why))?;
         let mut new = untyped(decoded.value);
         restore_empty_lists(kind, &fields_with_empty_lists(kind, &merged), &mut new);
         strategy_of(kind).convert_fields(&mut new);
@@ -93,7 +87,7 @@ impl Server {
             );
             return Err(StatusError::plain_internal(why));
         }
-        check(&config, version_and_kind, |config| decode(type_index, config.clone()))?;
+        check(&config, version_and_kind, TYPES.get(type_index))?;
         let force = matches!(request.http.param("force"), "true" | "1");
         let version = of_object.api_version.clone();
         let of_scale = FieldManager {
@@ -116,45 +110,36 @@ impl Server {
             );
             return Err(StatusError::plain_internal(why));
         }
-        let decoded = decode(type_index, scale).map_err(StatusError::plain_internal)?;
+        let decoded = decode(type_index, scale).map_err(|why| conversion_error(&config, version_and_kind, &why))?;
         check_name(&decoded.value, &request.info.name)?;
         Ok((decoded.value, managers))
     }
 }
 
-/// Checks the type and the fields of a configuration before it is merged.
-fn check(
-    config: &Value,
-    (expected_version, kind): (&str, &str),
-    read: impl FnOnce(&Value) -> Result<DecodedValue, String>,
-) -> ApiResult<()> {
+/// Checks a configuration before it is merged.
+fn check(config: &Value, version_and_kind: (&str, &str), of: &TypeDeclaration) -> ApiResult<()> {
     let text = |name: &str| config[name].as_str().unwrap_or_default();
     let (version, stated_kind) = (text("apiVersion"), text("kind"));
-    if version != expected_version {
+    if version != version_and_kind.0 {
         return Err(StatusError::bad_request(format!("invalid object type: {version}, Kind={stated_kind}")));
     }
     if !config["metadata"]["managedFields"].is_null() {
         return Err(StatusError::bad_request("metadata.managedFields must be nil".to_owned()));
     }
-    let no_type = |why: &str| {
-        let object = describe_object(config, (expected_version, kind));
-        StatusError::plain_internal(format!("failed to create typed patch object ({object}): {why}"))
-    };
-    let decoded = read(config).map_err(|why| {
-        // The schema of a time is any string; the merged object cannot be converted.
-        if !why.starts_with("parsing time ") {
-            return no_type(&why);
-        }
-        let object = describe_object(config, (expected_version, kind));
-        let (_, named) = object.rsplit_once("; ").unwrap_or_default();
-        StatusError::plain_internal(format!(
-            "failed to convert new object ({object}) to proper version: unable to convert unstructured object to {named}: {why}"
-        ))
-    })?;
-    match decoded.unknown.first() {
+    match type_error(of, config, false) {
         None => Ok(()),
-        Some(path) => Err(no_type(&format!(".{path}: field not declared in schema"))),
+        Some(why) => Err(apply_error(ApplyRefusal::Merge(why), config, version_and_kind)),
     }
+}
+
+/// The error of a merged object that cannot be decoded.
+fn conversion_error(config: &Value, version_and_kind: (&str, &str), why: &str) -> StatusError {
+    let object = describe_object(config, version_and_kind);
+    let (_, named) = object.rsplit_once("; ").unwrap_or_default();
+    let why = if why.contains("base64") { format!("error decoding from json: {why}") } else { why.to_owned() };
+    StatusError::plain_internal(format!(
+        "failed to convert new object ({object}) to proper version: unable to convert unstructured object to {named}: {why}"
+    ))
 }
 
 /// The error of a refused apply.
