@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::fields::typed::Atom;
-use crate::go::format::{printed, quote};
+use crate::go::format::{printed, syntax, type_name};
 use crate::types::table::{FieldDeclaration, TYPES, TypeDeclaration, ValueType};
 
 /// The message for an object that does not have the type; `None` if it has.
@@ -86,11 +86,11 @@ impl TypeWalker<'_> {
             (ValueType::List(_), value) => self.expect("list", value, path),
             (ValueType::Bool, value) if !value.is_boolean() => self.expect("boolean", value, path),
             (ValueType::Int(..) | ValueType::Float, value) if !value.is_number() => {
-                self.push(path, &format!("expected numeric (int or float), got {}", go_type(value)));
+                self.push(path, &format!("expected numeric (int or float), got {}", type_name(value)));
             }
             (ValueType::Time, Value::Array(_) | Value::Object(_)) => self.expect("any scalar", value, path),
             (ValueType::Text | ValueType::Bytes, value) if !value.is_string() => {
-                let shown = go_syntax(value);
+                let shown = syntax(value);
                 self.push(path, &format!("expected string, got &value.valueUnstructured{{Value:{shown}}}"));
             }
             _ => {}
@@ -101,32 +101,5 @@ impl TypeWalker<'_> {
         if !value.is_null() {
             self.push(path, &format!("expected {kind}, got &{{{}}}", printed(value)));
         }
-    }
-}
-
-/// The Go type of a value, as `%T` prints it.
-fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_f64() => "float64",
-        Value::Number(_) => "int64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
-    }
-}
-
-/// A value as `%#v` prints it.
-fn go_syntax(value: &Value) -> String {
-    let inside = |all: Vec<String>| format!("{}{{{}}}", go_type(value), all.join(", "));
-    match value {
-        Value::Null => "interface {}(nil)".to_owned(),
-        Value::String(text) => quote(text),
-        Value::Array(items) => inside(items.iter().map(go_syntax).collect()),
-        Value::Object(fields) => {
-            inside(fields.iter().map(|(name, value)| format!("{}:{}", quote(name), go_syntax(value))).collect())
-        }
-        other => printed(other),
     }
 }

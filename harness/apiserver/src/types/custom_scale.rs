@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::go::format::printed;
+use crate::go::format::{printed, type_name};
 use crate::types::field_error::FieldError;
 
 #[derive(Debug)]
@@ -103,14 +103,6 @@ fn number(object: &Value, path: &str) -> Option<FieldError> {
 
 /// Upstream's error for a value of the wrong type, with Go type names.
 fn accessor(path: &str, value: &Value, expected_type: &str) -> String {
-    let kind = match value {
-        Value::String(_) => "string",
-        Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_f64() => "float64",
-        Value::Number(_) => "int64",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
-        Value::Null => "<nil>",
-    };
-    format!("{path} accessor error: {} is of the type {kind}, expected {expected_type}", printed(value))
+    let (shown, kind) = (printed(value), type_name(value));
+    format!("{path} accessor error: {shown} is of the type {kind}, expected {expected_type}")
 }

@@ -1,4 +1,4 @@
-//! Formats values as Go does: `%v`, `%q` and `encoding/json`.
+//! Formats values as Go does: `%v`, `%#v`, `%T`, `%q` and `encoding/json`.
 
 use std::fmt::Write;
 
@@ -53,6 +53,33 @@ pub fn printed(value: &Value) -> String {
             format!("map[{}]", fields.collect::<Vec<_>>().join(" "))
         }
         other => other.to_string(),
+    }
+}
+
+/// A value as `%#v` prints it.
+pub fn syntax(value: &Value) -> String {
+    let inside = |all: Vec<String>| format!("{}{{{}}}", type_name(value), all.join(", "));
+    match value {
+        Value::Null => "interface {}(nil)".to_owned(),
+        Value::String(text) => quote(text),
+        Value::Array(items) => inside(items.iter().map(syntax).collect()),
+        Value::Object(fields) => {
+            inside(fields.iter().map(|(name, value)| format!("{}:{}", quote(name), syntax(value))).collect())
+        }
+        other => printed(other),
+    }
+}
+
+/// The type of a value, as `%T` prints it.
+pub fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_f64() => "float64",
+        Value::Number(_) => "int64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
     }
 }
 

@@ -10,7 +10,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::types::merge::{DELETE, ORDER, PATCH, RETAIN, go_map, inner};
+use crate::go::format::printed;
+use crate::types::merge::{DELETE, ORDER, PATCH, RETAIN, inner};
 use crate::types::table::{FieldDeclaration, ValueType};
 
 /// The strategic merge patch that turns the first object into the second.
@@ -197,7 +198,7 @@ fn items_with_keys<'a>(items: &'a [Value], key: &str) -> Result<Vec<KeyedItem<'a
         let fields = item.as_object()?;
         Some((fields.get(key)?, fields))
     };
-    let missing = |item| format!("map: {} does not contain declared merge key: {key}", go_map(item));
+    let missing = |item| format!("map: {} does not contain declared merge key: {key}", printed(item));
     items.iter().map(|item| one(item).ok_or_else(|| missing(item))).collect()
 }
 

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
+use crate::go::format::printed;
 use crate::types::table::{FieldDeclaration, TYPES, ValueType};
 
 pub(crate) const PATCH: &str = "$patch";
@@ -38,7 +39,7 @@ fn merge(
         Some("delete") => return Ok(Value::Object(Map::new())),
         Some("merge") | None => {}
         Some(other) => {
-            return Err(format!("unknown patch type: {other} in map: {}", go_map(&Value::Object(patch.clone()))));
+            return Err(format!("unknown patch type: {other} in map: {}", printed(&Value::Object(patch.clone()))));
         }
     }
     if let Some(Value::Array(retained)) = patch.get(RETAIN) {
@@ -145,7 +146,7 @@ fn list(field: &FieldDeclaration, old: &[Value], new: &[Value], order: Option<&V
     let mut retained = Vec::new();
     for item in new {
         let Some(fields) = item.as_object().filter(|fields| fields.contains_key(key.as_str())) else {
-            return Err(format!("map: {} does not contain declared merge key: {key}", go_map(item)));
+            return Err(format!("map: {} does not contain declared merge key: {key}", printed(item)));
         };
         let identity = identity(item, Some(key)).unwrap_or_default();
         if fields.get(PATCH).is_some_and(|how| how == "delete") {
@@ -205,20 +206,6 @@ fn clean(fields: &Map<String, Value>) -> Map<String, Value> {
             other => (name.clone(), other.clone()),
         })
         .collect()
-}
-
-/// A map as Go prints it in errors.
-pub(crate) fn go_map(value: &Value) -> String {
-    match value {
-        Value::Object(fields) => {
-            let fields: Vec<_> = fields.iter().map(|(name, value)| format!("{name}:{}", go_map(value))).collect();
-            format!("map[{}]", fields.join(" "))
-        }
-        Value::Array(items) => format!("[{}]", items.iter().map(go_map).collect::<Vec<_>>().join(" ")),
-        Value::String(text) => text.clone(),
-        Value::Null => "<nil>".to_owned(),
-        other => other.to_string(),
-    }
 }
 
 #[cfg(test)]
