@@ -53,7 +53,7 @@ pub(super) fn execute(arguments: &Arguments) -> Result<RunOutcome, CliError> {
         }
     }
     let missing = (!merged.missing.is_empty()).then_some(RunOutcome::Inconclusive);
-    let between = (merged.ended_between() > 0).then_some(RunOutcome::NonConformant);
+    let between = RunOutcome::of_ends_between(merged.ended_between());
     Ok(RunOutcome::most_severe(merged.outcomes().into_iter().chain(missing).chain(between)))
 }
 

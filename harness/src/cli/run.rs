@@ -122,7 +122,7 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &CommandLine) -> Re
     let RunState { mut outcomes, ended_between, .. } = run;
     // Also report a run that ended early.
     reporters.end(&result, (&outcomes, plays), ended_between, since)?;
-    outcomes.extend((ended_between > 0).then_some(RunOutcome::NonConformant));
+    outcomes.extend(RunOutcome::of_ends_between(ended_between));
     result.map(|()| arguments.sharding.outcome(outcomes, plays))
 }
 
@@ -177,8 +177,7 @@ struct RunState<'a> {
     events: &'a Subscribers,
     /// The outcomes of the plays so far.
     outcomes: Vec<RunOutcome>,
-    /// How often a subject has ended by itself between two cases. No case shows it, but it is a
-    /// failure.
+    /// How often a subject has ended by itself between two cases.
     ended_between: usize,
     /// The item number of the current subject's first play on these controllers.
     first: usize,

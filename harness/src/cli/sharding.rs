@@ -141,10 +141,10 @@ impl ShardResults {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
     }
 
-    /// Write the file. A subject that ended between two cases is non-conformant.
+    /// Write the file.
     pub(super) fn write(&self, outcomes: &[RunOutcome], ended_between: usize, seconds: f64) -> Result<(), FileError> {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        let between = (ended_between > 0).then_some(RunOutcome::NonConformant);
+        let between = RunOutcome::of_ends_between(ended_between);
         let outcome = RunOutcome::most_severe(outcomes.iter().copied().chain(between));
         let end = ResultsEnd {
             unplayed: self.header.items.len().saturating_sub(lines.len()),

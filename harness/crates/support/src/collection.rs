@@ -46,17 +46,20 @@ pub fn is_embedded(path: &Path) -> bool {
 /// Whether this path would be read from the embedded collection if the current folder had no
 /// `cases` of its own.
 pub fn is_hidden(path: &Path) -> bool {
-    let Some(key) = normalize(path).filter(|_| is_folder_here()) else { return false };
-    files().is_some_and(|files| files.range(key.clone()..).next().is_some_and(|(file, _)| file.starts_with(&key)))
+    normalize(path).is_some_and(|key| is_folder_here() && files_below(&key).next().is_some())
 }
 
 /// The embedded files at or below a path; `None` if the path is on disk.
 pub fn below(path: &Path) -> Option<Vec<PathBuf>> {
-    let key = key(path)?;
-    // Paths are ordered by component, so the files below a folder follow it.
-    let files = files()?.range(key.clone()..).map(|(file, _)| file);
-    let found: Vec<_> = files.take_while(|file| file.starts_with(&key)).cloned().collect();
+    let found: Vec<_> = files_below(&key(path)?).cloned().collect();
     (!found.is_empty()).then_some(found)
+}
+
+/// The embedded files at or below this one, whether or not they are in use.
+fn files_below(key: &Path) -> impl Iterator<Item = &'static PathBuf> {
+    // Paths are ordered by component, so the files below a folder follow it.
+    let files = files().into_iter().flat_map(|files| files.range(key.to_owned()..));
+    files.map(|(file, _)| file).take_while(move |file| file.starts_with(key))
 }
 
 /// The files of a folder, without those of subfolders.

@@ -170,6 +170,13 @@ impl RunOutcome {
         all.into_iter().max_by_key(|outcome| outcome.severity()).unwrap_or(Self::NothingSelected)
     }
 
+    /// The outcome of a subject that ended this often by itself between two cases. No case shows
+    /// such an end, but it is a failure.
+    #[must_use]
+    pub fn of_ends_between(times: usize) -> Option<Self> {
+        (times > 0).then_some(Self::NonConformant)
+    }
+
     /// Orders outcomes by severity.
     const fn severity(self) -> u8 {
         match self {

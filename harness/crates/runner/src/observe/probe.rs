@@ -48,7 +48,7 @@ const BARE: &str = "bare";
 
 /// The name of one of the probe's Deployments in a message to the author of a subject, who has made
 /// none.
-fn describe(name: &str) -> String {
+fn describe_deployment(name: &str) -> String {
     format!("lockstep's own deployment/{name}, in another namespace,")
 }
 
@@ -300,7 +300,7 @@ impl Probe {
         if !self.claims.sizes || self.beside.is_some() {
             let created = self.created.load(Ordering::Relaxed).saturating_sub(1);
             let name = format!("{ANOTHER}{created}");
-            let why = describe(&name);
+            let why = describe_deployment(&name);
             let is_reported = self.beside.as_ref().is_none_or(|beside| beside.has(&name));
             return match is_reported || self.replica_set_of(&name).is_none() {
                 true => Trouble::new(self.blame_of(Controller::Deployment), format!("{why} has no ReplicaSet")),
@@ -322,8 +322,10 @@ impl Probe {
                 ),
                 false => (self.blame_of(Controller::Deployment), "does not follow"),
             };
-            let why =
-                format!("{} wants {wanted} replicas, and its ReplicaSet's {found} {description}", describe(DEPLOYMENT));
+            let why = format!(
+                "{} wants {wanted} replicas, and its ReplicaSet's {found} {description}",
+                describe_deployment(DEPLOYMENT)
+            );
             return Trouble::new(blame, why);
         }
         let sight = ProbeSnapshot {
@@ -332,7 +334,7 @@ impl Probe {
             pod: self.pod().map(|pod| pod.ready()),
         };
         let (controller, about, description) = sight.stopped_at();
-        let why = format!("{} {description}", describe(DEPLOYMENT));
+        let why = format!("{} {description}", describe_deployment(DEPLOYMENT));
         Trouble::new(self.blame_of(controller), why).about(about)
     }
 

@@ -21,7 +21,7 @@ pub struct Confirmation<'a> {
 }
 
 impl<'a> Confirmation<'a> {
-    /// No difference is confirmed yet; recordings are judged like this.
+    /// `judge` judges a recording of either play.
     pub fn new(judge: &'a dyn Fn(&Arc<Case>, &Recording) -> Judgement) -> Self {
         Self { judge, confirmed: AtomicU32::new(0) }
     }
