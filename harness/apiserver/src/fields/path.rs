@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use crate::types::decode::append_json;
+
 /// An element of a path. The order is upstream's.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum PathElement {
@@ -138,6 +140,19 @@ impl PathElement {
             }
             Self::Item(value) => format!("v:{}", value.0),
             Self::Index(index) => format!("i:{index}"),
+        }
+    }
+
+    /// Appends the text of [`PathElement::key`] as JSON.
+    fn write_key(&self, text: &mut Vec<u8>) {
+        match self {
+            // Hardly any name needs an escape.
+            Self::Field(name) if name.bytes().all(|sign| sign >= b' ' && !matches!(sign, b'"' | b'\\')) => {
+                for part in ["\"f:", name, "\""] {
+                    text.extend_from_slice(part.as_bytes());
+                }
+            }
+            _ => append_json(text, &self.key().into()),
         }
     }
 
@@ -355,17 +370,19 @@ impl FieldSet {
 
     fn write_below(&self, text: &mut Vec<u8>, member: bool) {
         text.push(b'{');
-        let mut nodes: Vec<(String, &SetNode)> =
-            self.nodes().iter().map(|(element, node)| (element.key(), node)).collect();
-        nodes.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        let mut nodes: Vec<&(PathElement, SetNode)> = self.nodes().0.iter().collect();
+        // Fields have the order of their names already.
+        if nodes.iter().any(|(element, _)| !matches!(element, PathElement::Field(_))) {
+            nodes.sort_by_cached_key(|(element, _)| element.key());
+        }
         if member && !nodes.is_empty() {
             text.extend_from_slice(b"\".\":{},");
         }
-        for (at, (key, node)) in nodes.into_iter().enumerate() {
+        for (at, (element, node)) in nodes.into_iter().enumerate() {
             if at > 0 {
                 text.push(b',');
             }
-            text.extend_from_slice(Value::from(key).to_string().as_bytes());
+            element.write_key(text);
             text.push(b':');
             node.below.write_below(text, node.member && !node.below.is_empty());
         }
@@ -409,6 +426,7 @@ mod tests {
     #[case::keys(json!({"f:ports": {"k:{\"containerPort\":80,\"protocol\":\"TCP\"}": {".": {}, "f:containerPort": {}}}}))]
     #[case::keys_sorted_as_text(json!({"f:ports": {"k:{\"port\":443}": {".": {}, "f:port": {}}, "k:{\"port\":80}": {}}}))]
     #[case::values(json!({"f:finalizers": {"v:\"a\"": {}}}))]
+    #[case::a_name_with_signs_that_are_escaped(json!({"f:\"quoted\\\n": {}, "f:plain": {}}))]
     fn field_set_round_trips_through_json(#[case] fields: Value) {
         assert_eq!(set(&fields).to_json(), fields);
         let mut text = Vec::new();

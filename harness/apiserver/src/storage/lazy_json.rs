@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 use serde_json::{Map, Value};
 
 use crate::fields::entries::{ManagedFields, Managers};
+use crate::types::decode::append_json;
 
 /// A value that has a JSON text.
 pub(crate) trait JsonForm: Sized {
@@ -71,11 +72,11 @@ impl JsonForm for Value {
                     if name > "managedFields" && managers_at.is_none() {
                         managers_at = Some(text.len() - name.len() - "\"\":".len());
                     }
-                    write(text, value);
+                    append_json(text, value);
                 }),
-                _ => write(text, value),
+                _ => append_json(text, value),
             }),
-            other => write(&mut text, other),
+            other => append_json(&mut text, other),
         }
         BodyText { bytes: text.into(), managers_at }
     }
@@ -127,10 +128,6 @@ fn write_fields(
         write_value(text, name, value);
     }
     text.push(b'}');
-}
-
-fn write(text: &mut Vec<u8>, value: &Value) {
-    serde_json::to_writer(text, value).expect("the keys of a JSON value are strings");
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! Managers are kept separately from the body. They are half of the text of an object, and are
 //! encoded as `managedFields` only for clients that read them.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use serde_json::Value;
 
@@ -30,6 +30,8 @@ pub(crate) struct PackedObject {
     body: BodyText,
     managers: Arc<[u8]>,
     version: u64,
+    /// What a reader still has of it.
+    read: Mutex<Weak<StoredObject>>,
 }
 
 /// An object as the store and the log hold it.
@@ -40,16 +42,11 @@ pub(crate) enum StoredVersion {
 }
 
 impl StoredVersion {
-    /// The object. That of a packed one is the caller's, and is decoded when it is read.
+    /// The object. That of a packed one is its readers', and is decoded when it is read.
     pub(crate) fn object(&self) -> Arc<StoredObject> {
         match self {
             Self::Decoded(object) => Arc::clone(object),
-            Self::Packed(packed) => Arc::new(StoredObject {
-                kind: packed.kind,
-                body: LazyJson::of_text(packed.body.clone()),
-                managers: LazyJson::of_text(Arc::clone(&packed.managers)),
-                version: packed.version,
-            }),
+            Self::Packed(packed) => packed.object(),
         }
     }
 
@@ -61,6 +58,7 @@ impl StoredVersion {
                 body: object.body.text().clone(),
                 managers: Arc::clone(object.managers.text()),
                 version: object.version,
+                read: Mutex::default(),
             }));
         }
         match self {
@@ -74,6 +72,23 @@ impl StoredVersion {
             Self::Decoded(object) => object.version,
             Self::Packed(packed) => packed.version,
         }
+    }
+}
+
+impl PackedObject {
+    /// The object. While somebody has it, others get the same one, so that it is decoded once.
+    fn object(&self) -> Arc<StoredObject> {
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        read.upgrade().unwrap_or_else(|| {
+            let object = Arc::new(StoredObject {
+                kind: self.kind,
+                body: LazyJson::of_text(self.body.clone()),
+                managers: LazyJson::of_text(Arc::clone(&self.managers)),
+                version: self.version,
+            });
+            *read = Arc::downgrade(&object);
+            object
+        })
     }
 }
 

@@ -1,7 +1,8 @@
 //! The store: all objects in order, and a log of all changes.
 //!
-//! Decoded objects take much memory, so only those that were written last stay decoded, and in the
-//! log those of the newest changes; the others are packed as JSON text, and decoded on access.
+//! Decoded objects take much memory, so only those of each kind that were written last stay decoded,
+//! and in the log those of the newest changes; the others are packed as JSON text, and decoded on
+//! access. By kind, because what each write reads, such as namespaces, is written once.
 //!
 //! The beginning of a very long log is dropped, and watches and lists from there get 410. Upstream
 //! drops by age and number: etcd's history of more than five minutes, and of a watch cache what
@@ -38,12 +39,18 @@ pub(crate) struct ChangeRecord {
     bytes: usize,
 }
 
+/// The decoded objects of a kind by version: those that were written last.
+#[derive(Debug, Default)]
+struct DecodedObjects {
+    /// With the bytes of their JSON.
+    by_version: BTreeMap<u64, (Arc<StoreKey>, usize)>,
+    bytes: usize,
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Store {
     objects: BTreeMap<Arc<StoreKey>, StoredVersion>,
-    /// The decoded objects by version: those that were written last. With the bytes of their JSON.
-    decoded: BTreeMap<u64, (Arc<StoreKey>, usize)>,
-    decoded_bytes: usize,
+    decoded: BTreeMap<KindOrder, DecodedObjects>,
     owners: OwnerIndex,
     log: Vec<ChangeRecord>,
     /// Changes before this index are packed.
@@ -58,8 +65,8 @@ pub(crate) struct Store {
     dropped: BTreeMap<KindOrder, u64>,
 }
 
-/// The bytes of JSON of the objects that stay decoded: some hundred objects of a typical workload,
-/// which take five megabytes.
+/// The bytes of JSON of the objects of a kind that stay decoded: some hundred objects of a typical
+/// workload, which take five megabytes.
 const DECODED_BYTES: usize = 256 << 10;
 
 /// The number of newest changes that stay decoded, unless they exceed [`DECODED_BYTES`]: more than
@@ -231,18 +238,16 @@ impl Store {
         self.owners.update(&key, replaced, Some(&after));
         let (kept, bytes) = (StoredVersion::Decoded(Arc::clone(&after)), json_len(&after.body));
         self.objects.insert(Arc::clone(&key), kept.clone());
-        self.forget_decoded(before.as_ref());
-        self.decoded.insert(self.version, (Arc::clone(&key), bytes));
-        self.decoded_bytes += bytes;
+        self.forget_decoded(key.kind, before.as_ref());
+        self.count_decoded(Arc::clone(&key), bytes);
         self.append(ChangeRecord { key, before, after: Some(kept), last: None, version: self.version, bytes });
-        self.pack_objects();
         after
     }
 
     /// Removes an object; returns its last state, at the version of its deletion.
     pub(crate) fn remove(&mut self, key: &StoreKey) -> Option<Arc<StoredObject>> {
         let (key, before) = self.objects.remove_entry(key)?;
-        self.forget_decoded(Some(&before));
+        self.forget_decoded(key.kind, Some(&before));
         let removed = before.object();
         self.owners.update(&key, Some(&removed), None);
         self.version += 1;
@@ -253,18 +258,24 @@ impl Store {
     }
 
     /// Stops counting a replaced or removed object among the decoded ones.
-    fn forget_decoded(&mut self, object: Option<&StoredVersion>) {
-        if let Some((_, bytes)) = object.and_then(|object| self.decoded.remove(&object.version())) {
-            self.decoded_bytes -= bytes;
+    fn forget_decoded(&mut self, kind: KindOrder, object: Option<&StoredVersion>) {
+        if let (Some(object), Some(decoded)) = (object, self.decoded.get_mut(&kind))
+            && let Some((_, bytes)) = decoded.by_version.remove(&object.version())
+        {
+            decoded.bytes -= bytes;
         }
     }
 
-    /// Packs the objects that were not written for longest.
-    fn pack_objects(&mut self) {
-        while self.decoded_bytes > DECODED_BYTES
-            && let Some((_, (key, bytes))) = self.decoded.pop_first()
+    /// Counts the object that was written last, and packs those of its kind that were not written
+    /// for longest.
+    fn count_decoded(&mut self, key: Arc<StoreKey>, bytes: usize) {
+        let decoded = self.decoded.entry(key.kind).or_default();
+        decoded.by_version.insert(self.version, (key, bytes));
+        decoded.bytes += bytes;
+        while decoded.bytes > DECODED_BYTES
+            && let Some((_, (key, bytes))) = decoded.by_version.pop_first()
         {
-            self.decoded_bytes -= bytes;
+            decoded.bytes -= bytes;
             if let Some(object) = self.objects.get_mut(&key) {
                 object.pack();
             }
@@ -456,17 +467,24 @@ mod tests {
         };
         let first = put(&mut store, "first", 10);
         let second = put(&mut store, "second", DECODED_BYTES / 2);
+        let (key, body) = pod("of another kind", "");
+        let event = store.put(&EVENTS, StoreKey { kind: EVENTS.order(), ..key }, body, None);
         put(&mut store, "first", DECODED_BYTES / 4);
         put(&mut store, "third", DECODED_BYTES / 2);
         let is_packed = |store: &Store, name: &str| matches!(store.objects[&pod(name, "").0], StoredVersion::Packed(_));
         assert_eq!(["first", "second", "third"].map(|name| is_packed(&store, name)), [false, true, false]);
-        assert_eq!((store.decoded.len(), *store.get(&second.key()).unwrap().body == *second.body), (2, true));
+        assert!(matches!(store.objects[&event.key()], StoredVersion::Decoded(_)), "those of its kind are few");
+        let pods = |store: &Store| {
+            let decoded = &store.decoded[&PODS.order()];
+            (decoded.by_version.len(), decoded.bytes)
+        };
+        assert_eq!((pods(&store).0, *store.get(&second.key()).unwrap().body == *second.body), (2, true));
         // A reader does not change what stays decoded.
         assert!(is_packed(&store, "second"));
         store.remove(&first.key());
         store.remove(&second.key());
-        assert_eq!(store.decoded.len(), 1);
-        assert!(store.decoded_bytes < DECODED_BYTES / 2 + 200);
+        assert_eq!(pods(&store).0, 1);
+        assert!(pods(&store).1 < DECODED_BYTES / 2 + 200);
     }
 
     #[test]

@@ -412,7 +412,15 @@ fn type_error(value: &Value, path: &str, owner: &str, go: &str) -> String {
 
 /// Encodes a value as JSON. `Display` gives the same text, but slowly through a formatter.
 pub fn to_json_bytes(value: &Value) -> Vec<u8> {
-    serde_json::to_vec(value).expect("the keys of a JSON value are strings")
+    let mut text = Vec::with_capacity(128);
+    append_json(&mut text, value);
+    text
+}
+
+/// Appends a value as JSON. It is not generic, so that development builds optimise it: this crate
+/// is optimised there, and those that call it are not.
+pub fn append_json(text: &mut Vec<u8>, value: &Value) {
+    serde_json::to_writer(text, value).expect("the keys of a JSON value are strings");
 }
 
 #[cfg(test)]
