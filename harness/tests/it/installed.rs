@@ -67,6 +67,11 @@ fn cases_folder_overrides_embedded_cases() {
         let is_embedded = hidden.contains("rolling") && hidden != "rolling/surge";
         assert_eq!((stderr.contains(remedy), code), (is_embedded, 64), "{stderr}");
     }
+    for command in ["list", "run"] {
+        let (_, stderr, code) = lockstep(folder.path(), &[command]);
+        let why = "no case file (*.yaml, *.yml) in cases; the folder cases/ here hides the embedded cases, ";
+        assert!(stderr.contains(why) && stderr.contains("`lockstep init --embedded`") && code == 64, "{stderr}");
+    }
     let own = include_str!("../../src/cli/init/first.yaml");
     std::fs::write(folder.path().join("cases/own.yaml"), own).expect("writable");
     let (list, stderr, code) = lockstep(folder.path(), &["list"]);

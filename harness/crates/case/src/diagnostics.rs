@@ -63,8 +63,13 @@ pub enum CaseError {
         profile: String,
     },
     /// The paths hold no case.
-    #[error("no case file (*.yaml, *.yml) in {}", paths(.0))]
-    NoneFound(Vec<PathBuf>),
+    #[error("no case file (*.yaml, *.yml) in {}{}", list_paths(.paths), .remedy.map_or_else(String::new, |it| format!("; {it}")))]
+    NoneFound {
+        /// The paths.
+        paths: Vec<PathBuf>,
+        /// What to type instead, where it is known.
+        remedy: Option<&'static str>,
+    },
     /// Reading failed.
     #[error("cannot read {}: {source}", path.display())]
     Io {
@@ -239,7 +244,7 @@ impl Display for Diagnostics {
     }
 }
 
-fn paths(paths: &[PathBuf]) -> String {
+fn list_paths(paths: &[PathBuf]) -> String {
     let all: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
     if all.is_empty() { "no path at all".to_owned() } else { all.join(", ") }
 }

@@ -74,7 +74,10 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CaseError> {
         (_, None) => true,
         (file, Some(_)) => !known.contains(&(file, None)),
     });
-    if found.is_empty() { Err(CaseError::NoneFound(paths.to_vec())) } else { Ok(found) }
+    if found.is_empty() {
+        return Err(CaseError::NoneFound { paths: paths.to_vec(), remedy: remedy_for_hidden(paths) });
+    }
+    Ok(found)
 }
 
 /// The path that a user means who types the name of a case or of an area, as reports print them:
@@ -111,13 +114,19 @@ fn is_plain(path: &Path) -> bool {
     path.components().all(|part| matches!(part, std::path::Component::Normal(_)))
 }
 
+/// What to do about paths of which the local folder hides one; `None` if it hides none.
+fn remedy_for_hidden(paths: impl IntoIterator<Item = impl AsRef<Path>>) -> Option<&'static str> {
+    paths.into_iter().any(|path| collection::is_hidden(path.as_ref())).then_some(
+        "the folder cases/ here hides the embedded cases, which have it; \
+         type this in another folder, or write them into this one: `lockstep init --embedded`",
+    )
+}
+
 /// What to type instead of a path that does not exist: the nearest case or area of the collection.
 fn suggestion(path: &Path) -> String {
     let (file, _) = file_and_profile(path);
-    if candidates(&file).chain([file.clone()]).any(|candidate| collection::is_hidden(&candidate)) {
-        return "the folder cases/ here hides the embedded cases, which have it; \
-            type this in another folder, or write them into this one: `lockstep init --embedded`"
-            .to_owned();
+    if let Some(remedy) = remedy_for_hidden(candidates(&file).chain([file.clone()])) {
+        return remedy.to_owned();
     }
     let meant = path.strip_prefix(collection::FOLDER).unwrap_or(path).with_extension("");
     let meant = meant.display().to_string();
@@ -210,7 +219,7 @@ pub fn load_one(path: &Path) -> Result<Case, CaseError> {
     match (cases.next(), cases.next()) {
         (Some(case), None) => Ok(case),
         (Some(case), Some(_)) => Err(case.several_cases_error()),
-        (None, _) => Err(CaseError::NoneFound(vec![path.to_owned()])),
+        (None, _) => Err(CaseError::NoneFound { paths: vec![path.to_owned()], remedy: None }),
     }
 }
 

@@ -504,5 +504,5 @@ fn reports_paths_without_cases() {
     let remedy = "name a case, a case file or a folder of them; `lockstep list` shows the cases";
     assert_eq!(none.to_string(), format!("no/such/path does not exist; {remedy}"));
     let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src");
-    assert!(matches!(find(&[source]), Err(CaseError::NoneFound(_))));
+    assert!(matches!(find(&[source]), Err(CaseError::NoneFound { remedy: None, .. })));
 }
