@@ -516,6 +516,26 @@ fn events_are_compared_if_all_are_known(#[case] expected: Recording, #[case] act
     assert_eq!(comparison.first().map(|first| first.place), (!is_same).then_some(TimelineLocation::Events));
 }
 
+/// A play in which the Deployment adopts an orphan, if there is `adopted`, of so many replicas.
+fn with_orphan(adopted: Option<i32>) -> RecordingBuilder {
+    let orphan = with_patch(&set("0", 0), &json!({"metadata": {"ownerReferences": null}}));
+    let builder = RecordingBuilder::rolled_out(10).user_step(1, "apply").driver_write(&orphan).settled();
+    let builder = builder.user_step(2, "relabel").driver_write(&scaled(&web(), 10));
+    adopted.into_iter().fold(builder, |builder, replicas| builder.subject_write(&set("0", replicas)))
+}
+
+/// An orphan has its number from the adoption, wherever that is in the play.
+#[test]
+fn missing_adoption_is_reported_at_the_step_that_should_adopt() {
+    let golden = timeline(&with_orphan(Some(0)).settled().end());
+    let judgement = judge(&with_orphan(None).settled().end(), Some(&golden));
+    let difference = judgement.headline().map(|finding| finding.place.to_string());
+    assert_eq!((difference.as_deref(), judgement.verdict), (Some("step 2"), Verdict::NonConformant));
+    let unfinished = with_orphan(None).trouble(Blame::Environment, "the API server went away").aborted();
+    assert_eq!(judge(&unfinished, Some(&golden)).verdict, Verdict::Inconclusive);
+    assert_eq!(judge(&with_orphan(Some(0)).settled().end(), Some(&golden)).verdict, Verdict::Conformant);
+}
+
 #[rstest]
 #[case::words_of_each("v1.29.15", "v1.36.3", true)]
 #[case::the_older_words_in_a_newer_version("v1.36.3", "v1.37.0", false)]
