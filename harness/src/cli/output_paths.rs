@@ -1,6 +1,7 @@
 //! The files that a command writes. They are checked before it starts, so that a wrong path fails
 //! at once, not after an hour of plays. A check creates nothing.
 
+use std::fs::OpenOptions;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -8,6 +9,7 @@ use std::path::Path;
 
 use lockstep_runner::run::FileError;
 use rustix::fs::{Access, access};
+use rustix::process::{Uid, geteuid};
 
 use super::CliError;
 
@@ -20,7 +22,34 @@ pub(super) fn check_file(flag: &str, path: Option<&Path>) -> Result<(), CliError
     if path.as_os_str().as_bytes().ends_with(b"/") {
         return usage_error(flag, path, "ends as a folder does; name a file");
     }
-    if path.exists() { check_access(flag, path, Access::WRITE_OK) } else { check_parent(flag, path) }
+    if !path.exists() {
+        return check_parent(flag, path);
+    }
+    check_access(flag, path, Access::WRITE_OK)?;
+    // The rights do not show that a program that runs, or another user's file in /tmp, cannot be
+    // written to. Opened for appending, a file stays as it is. A pipe would wait for its reader.
+    if path.is_file()
+        && let Err(error) = OpenOptions::new().append(true).create(true).open(path)
+    {
+        return usage_error(flag, path, &format!("cannot be written to: {error}"));
+    }
+    Ok(())
+}
+
+/// Fails unless the file that a flag names can be written, and kept from other users.
+pub(super) fn check_private_file(flag: &str, path: &Path) -> Result<(), CliError> {
+    check_file(flag, Some(path))?;
+    check_owner(flag, path, geteuid())
+}
+
+/// Fails if the file is one that this user cannot keep from others, because it is not theirs.
+fn check_owner(flag: &str, path: &Path, user: Uid) -> Result<(), CliError> {
+    match path.metadata() {
+        Ok(it) if it.is_file() && !user.is_root() && it.uid() != user.as_raw() => {
+            usage_error(flag, path, "is another user's file, who could read the recording; name another file")
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Fails unless files can be written into the folder that a flag names.
@@ -104,6 +133,24 @@ mod tests {
     }
 
     #[test]
+    fn file_that_cannot_be_opened_is_refused_and_stays_as_it_is() {
+        let temporary = tempfile::tempdir().unwrap();
+        let (program, file) = (temporary.path().join("program"), temporary.path().join("file"));
+        std::fs::copy("/bin/sleep", &program).unwrap();
+        std::fs::write(&file, "before").unwrap();
+        let mut running = std::process::Command::new(&program).arg("60").spawn().unwrap();
+        let refused = check_file("--html", Some(&program)).err().map(|error| error.to_string());
+        running.kill().unwrap();
+        running.wait().unwrap();
+        assert!(
+            refused.as_ref().is_some_and(|why| why.contains("cannot be written to: Text file busy")),
+            "{refused:?}"
+        );
+        check_file("--html", Some(&file)).unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "before");
+    }
+
+    #[test]
     fn unwritable_paths_are_reported_without_writing() {
         let temporary = tempfile::tempdir().unwrap();
         let at = |name: &str| temporary.path().join(name);
@@ -125,6 +172,11 @@ mod tests {
         assert!(one(&"x".repeat(300)).contains("cannot be made: File name too long"), "{}", one(&"x".repeat(300)));
         assert!(all("file").contains("is a file; name a folder"), "{}", all("file"));
         assert!(one("file/x.xml").starts_with("--junit: "));
+        let user = Uid::from_raw(at("file").metadata().unwrap().uid().max(1));
+        let other = Uid::from_raw(user.as_raw() + 1);
+        let owned = |name: &str, user| message(check_owner("--out", &at(name), user));
+        assert_eq!([owned("file", Uid::ROOT), owned("new", other), owned("folder", other)], ["", "", ""]);
+        assert!(owned("file", other).contains("is another user's file"), "{}", owned("file", other));
         assert_eq!(std::fs::read_dir(temporary.path()).unwrap().count(), 3, "something was made");
     }
 }

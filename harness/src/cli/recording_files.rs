@@ -46,7 +46,7 @@ impl RecordingOutput {
     /// Fails if the recording cannot be written, or would replace one of these files, which the
     /// command reads.
     pub(super) fn check(&self, inputs: &[&Path]) -> Result<(), CliError> {
-        output_paths::check_file("--out", Some(&self.out))?;
+        output_paths::check_private_file("--out", &self.out)?;
         output_paths::check_not_input("--out", Some(&self.out), inputs)
     }
 

@@ -35,7 +35,6 @@ use lockstep_timeline::versions::Minor;
 use lockstep_timeline::{GoldenOutcomes, Provenance, Timeline};
 use lockstep_verdict::{self as verdict, FindingKind, Judgement, Verdict, VerdictFinding, golden};
 
-use super::CliError;
 use super::golden::load_golden;
 use super::out::{colour, note, say};
 use super::play_args::PlayArgs;
@@ -43,6 +42,7 @@ use super::progress::Progress;
 use super::reporter::{ProgressReporter, messages};
 use super::select::CaseSelection;
 use super::subject_parser::SubjectParser;
+use super::{CliError, output_paths};
 
 /// How often each boot plays every case. The last play of the last boot is under load.
 const BOOTS: [u32; 2] = [2, 3];
@@ -95,6 +95,9 @@ pub(super) async fn execute(mut arguments: Arguments) -> Result<RunOutcome, CliE
     }
     if !matches!(spec, SubjectSpec::Upstream(_) | SubjectSpec::Reference(..)) {
         return Err(CliError::Usage(format!("only upstream can be blessed, not '{spec}'")));
+    }
+    for case in cases.iter().filter(|_| !arguments.check) {
+        output_paths::check_folder("the timeline beside the case", Path::new(&case.path).parent())?;
     }
     if arguments.preview {
         arguments.play_args.cluster_args = arguments.play_args.cluster_args.with_default(SiteName::Sim);

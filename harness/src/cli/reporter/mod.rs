@@ -67,12 +67,20 @@ impl ReportArgs {
             output_paths::check_not_input(flag, path.as_deref(), inputs)?;
         }
         output_paths::check_folder("--evidence", self.evidence.as_deref())?;
-        match (&self.html, &self.junit) {
-            (Some(page), Some(xml)) if page == xml => {
-                Err(CliError::Usage(format!("--html and --junit are both {}; name two files", page.display())))
+        let all = [
+            ("--html", &self.html),
+            ("--junit", &self.junit),
+            ("--score", &self.score),
+            ("--evidence", &self.evidence),
+        ];
+        for (number, (flag, path)) in all.iter().enumerate() {
+            let twin = all[..number].iter().find(|(_, earlier)| earlier == path);
+            if let (Some((earlier, _)), Some(path)) = (twin, path) {
+                let why = format!("{earlier} and {flag} are both {}; name two paths", path.display());
+                return Err(CliError::Usage(why));
             }
-            _ => Ok(()),
         }
+        Ok(())
     }
 
     /// Whether evidence of failures is written.
