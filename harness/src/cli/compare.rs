@@ -15,6 +15,7 @@ use lockstep_support::outcome::RunOutcome;
 use lockstep_support::sanitize::quote;
 use lockstep_verdict::{self as verdict, Judgement};
 
+use super::coverage::RequirementTables;
 use super::golden::load_golden;
 use super::play_args::PlayArgs;
 use super::reporter::{HumanStyle, ReportArgs, ResultFormat, reporters};
@@ -73,7 +74,7 @@ pub(super) async fn execute(arguments: Arguments, typed: &CommandLine) -> Result
     let setup = arguments.play_args.setup(events.clone());
     let all = cases.len();
     events.emit(&RunEvent::RunStarted { plays: all * 2 })?;
-    let mut outcomes = Vec::new();
+    let (mut outcomes, mut tables) = (Vec::new(), RequirementTables::default());
     let mut result: Result<(), CliError> = Ok(());
     for (setup, under_test, cases) in arguments.play_args.by_environment(&setup, cases) {
         let mut sides: Vec<ComparedSubject> = Vec::new();
@@ -90,7 +91,7 @@ pub(super) async fn execute(arguments: Arguments, typed: &CommandLine) -> Result
         if let [left, right] = sides.as_slice() {
             for (number, case) in cases.iter().enumerate() {
                 if let (Some(one), Some(two)) = (&left.plays[number], &right.plays[number]) {
-                    outcomes.push(arguments.judge(typed, events, case, [(left, one), (right, two)])?);
+                    outcomes.push(arguments.judge(typed, events, &mut tables, case, [(left, one), (right, two)])?);
                 }
             }
         }
@@ -135,10 +136,12 @@ impl Arguments {
         &self,
         typed: &CommandLine,
         events: &Subscribers,
+        tables: &mut RequirementTables,
         case: &Arc<Case>,
         [(left, (one, _)), (right, (two, output))]: [SubjectPlay<'_>; 2],
     ) -> Result<RunOutcome, CliError> {
-        let [first, second] = judge_pair(case, one, two)?;
+        let [first, mut second] = judge_pair(case, one, two)?;
+        tables.add_quirks(&mut second);
         let titles = [left.title.as_str(), right.title.as_str()];
         events.emit(&RunEvent::CaseCompared { titles, judgements: [&first, &second] })?;
         // A case without a golden timeline can still be compared.

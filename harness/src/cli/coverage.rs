@@ -4,11 +4,12 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use lockstep_case::coverage::{self, FILE, RequirementEntry};
+use lockstep_case::coverage::{self, FILE, RequirementEntry, RequirementLevel};
 use lockstep_case::{self as case, Case};
 use lockstep_runner::run::FileError;
 use lockstep_support::collection;
 use lockstep_support::outcome::RunOutcome;
+use lockstep_verdict::Judgement;
 
 use super::out::{self, say};
 use super::{CliError, select};
@@ -59,6 +60,16 @@ impl RequirementTables {
             }
         };
         Ok(coverage::requirements_of(table, &case.name))
+    }
+
+    /// Adds the quirks of upstream that the case pins to a non-conformant judgement. It is reported,
+    /// too, if the table of requirements cannot be read.
+    pub(super) fn add_quirks(&mut self, judgement: &mut Judgement) {
+        if judgement.outcome() == RunOutcome::NonConformant {
+            let pins = self.requirements_of(&judgement.definition).unwrap_or_default();
+            let quirks = pins.into_iter().filter(|pin| pin.level == RequirementLevel::Quirk);
+            judgement.quirks = quirks.map(|quirk| quirk.text).collect();
+        }
     }
 }
 

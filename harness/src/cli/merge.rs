@@ -33,6 +33,7 @@ pub(super) fn execute(arguments: &Arguments) -> Result<RunOutcome, CliError> {
     match arguments.format.output {
         OutputFormat::Json => {
             merged.lines().into_iter().for_each(|(_, text)| say!("{}", sanitize::json(text)));
+            report::ends_between_json(merged.ended_between()).iter().for_each(|line| say!("{line}"));
             if let Some(score) = report::score_of_plays(plays_of(&merged)) {
                 say!("{}", report::score_json(&score));
             }

@@ -17,6 +17,7 @@ use lockstep_support::{clock, collection};
 use lockstep_verdict as verdict;
 use walkdir::WalkDir;
 
+use super::coverage::RequirementTables;
 use super::golden::{GoldenArgs, load_golden_beside};
 use super::out::say;
 use super::play_args::PlayArgs;
@@ -86,11 +87,11 @@ pub(super) fn execute_judge(arguments: &JudgeArguments, typed: &CommandLine) -> 
     let since = clock::instant();
     let results = arguments.format.results(HumanStyle::Judge);
     let reporters = reporters(&arguments.reports, "lockstep judge", results, None);
-    let mut outcomes = Vec::new();
+    let (mut outcomes, mut tables) = (Vec::new(), RequirementTables::default());
     let mut result = Ok(());
     Progress::for_process().expect("recording", Some(paths.len()));
     for path in &paths {
-        match arguments.judge(typed, &reporters.events, path) {
+        match arguments.judge(typed, &reporters.events, &mut tables, path) {
             Ok(outcome) => outcomes.push(outcome),
             Err(error) => {
                 result = Err(error);
@@ -109,7 +110,13 @@ pub(super) fn execute_judge(arguments: &JudgeArguments, typed: &CommandLine) -> 
 
 impl JudgeArguments {
     /// Judge one recording.
-    fn judge(&self, typed: &CommandLine, events: &Subscribers, path: &Path) -> Result<RunOutcome, CliError> {
+    fn judge(
+        &self,
+        typed: &CommandLine,
+        events: &Subscribers,
+        tables: &mut RequirementTables,
+        path: &Path,
+    ) -> Result<RunOutcome, CliError> {
         let mut recording = recording_files::read(path)?;
         if recording.header.kind == SubjectKind::Cluster {
             return Err(CliError::Usage(format!(
@@ -131,7 +138,8 @@ impl JudgeArguments {
         let golden = load_golden_beside(&case, &recorded)?;
         let golden = golden.for_subject(&recording.header, self.golden.as_version.minor);
         let golden = golden.for_server(&recording.header.cluster.version);
-        let judgement = verdict::judge(&recorded, &recording, golden);
+        let mut judgement = verdict::judge(&recorded, &recording, golden);
+        tables.add_quirks(&mut judgement);
         let flags = typed.flags(&OMITTED_FROM_RERUN);
         let repeat = format!("{} {}{flags}", typed.beginning(), quote(&path.display().to_string()));
         let judged = JudgedPlay {

@@ -22,6 +22,7 @@ use lockstep_verdict as verdict;
 use lockstep_verdict::golden::GoldenTimelines;
 
 use super::cluster_args::default_cluster;
+use super::coverage::RequirementTables;
 use super::golden::{AsVersionArgs, load_golden};
 use super::out::note;
 use super::play_args::PlayArgs;
@@ -117,6 +118,7 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &CommandLine) -> Re
         outcomes: Vec::new(),
         ended_between: 0,
         first: 0,
+        tables: RequirementTables::default(),
     };
     let result = run.play_all(&specs, &environments, &plans).await;
     let RunState { mut outcomes, ended_between, .. } = run;
@@ -181,6 +183,7 @@ struct RunState<'a> {
     ended_between: usize,
     /// The item number of the current subject's first play on these controllers.
     first: usize,
+    tables: RequirementTables,
 }
 
 impl RunState<'_> {
@@ -261,7 +264,7 @@ impl RunState<'_> {
 
     /// Judge one play, and store its recording if the user asks for it.
     fn judge(
-        &self,
+        &mut self,
         spec: &SubjectSpec,
         play: &CompletedPlay<'_>,
         plan: PlayPlan<'_>,
@@ -276,7 +279,8 @@ impl RunState<'_> {
         }
         let golden = arguments.golden(self.goldens, case, recording);
         let golden = golden.for_server(&recording.header.cluster.version);
-        let judgement = verdict::judge(case, recording, golden);
+        let mut judgement = verdict::judge(case, recording, golden);
+        self.tables.add_quirks(&mut judgement);
         let judged = JudgedPlay {
             judgement: &judgement,
             expected: judgement.expected_timeline(golden),

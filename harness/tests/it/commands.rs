@@ -353,11 +353,25 @@ fn run_that_ends_early_says_so_in_every_report() {
 
 /// A controller that differs where upstream looks mistaken may be right.
 #[test]
-fn failure_names_the_quirk_that_its_case_pins() {
-    let (stdout, code) =
-        lockstep(&["run", "cases/recreate/two-active-replicasets.yaml", "--subject", "ours:fixed"], &[]);
-    let quirk = "\n  quirk:  it looks like a mistake, but is what upstream does: A Recreate ";
-    assert!(stdout.contains(quirk) && code == 1, "{stdout}");
+fn every_report_of_a_failure_names_the_quirk_that_its_case_pins() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("written");
+    let run = ["run", "cases/recreate/two-active-replicasets.yaml", "--subject", "ours:fixed"];
+    let (page, xml, evidence, results) = (path("page.html"), path("junit.xml"), path("evidence"), path("results"));
+    let files = ["--html", &page, "--junit", &xml, "--evidence", &evidence, "--results", &results];
+    let (stdout, code) = lockstep(&[&run[..], &files].concat(), &[]);
+    let quirk = "it looks like a mistake, but is what upstream does: A Recreate ";
+    assert!(stdout.contains(&format!("\n  quirk:  {quirk}")) && code == 1, "{stdout}");
+    let kept = "evidence/ours_fixed/recreate/two-active-replicasets";
+    let texts = ["page.html", "junit.xml", &format!("{kept}/report.txt"), &format!("{kept}/page.html")].map(read);
+    texts.iter().for_each(|text| assert!(text.contains(quirk), "{text}"));
+    let files: Vec<_> = std::fs::read_dir(&results).expect("written").collect();
+    let result = std::fs::read_to_string(files[0].as_ref().expect("readable").path()).expect("written");
+    let (line, _) = lockstep(&[&run[..], &["--output", "json"]].concat(), &[]);
+    for text in [result, line] {
+        assert!(text.contains("\"quirks\":[\"A Recreate "), "{text}");
+    }
 }
 
 #[test]

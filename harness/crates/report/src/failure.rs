@@ -85,7 +85,13 @@ pub fn failure(judgement: &Judgement, rerun: &RerunCommands, colour: bool) -> St
         }
         out.push(format!("  {REPEAT} {}", paint.strong(&sanitize::line(&rerun.repeat))));
     }
+    out.extend(judgement.quirks.iter().map(|quirk| format!("  quirk:  {}", quirk_sentence(quirk))));
     out.join("\n") + "\n"
+}
+
+/// A quirk in a report, on one line.
+pub(super) fn quirk_sentence(quirk: &str) -> String {
+    format!("it looks like a mistake, but is what upstream does: {}", sanitize::line(quirk))
 }
 
 /// The recorded order of concurrent changes, for steps with a finding, or for all steps if there is
@@ -497,11 +503,11 @@ mod tests {
         assert!(text[difference..].contains("\n  -         rs1 10 -> 12\n  +         rs1 10 -> 13\n"), "{text}");
         assert!(!text.contains("also:"), "{text}");
 
-        let xml = junit(&[TimedJudgement { judgement: &judgement, rerun: &rerun, took: Duration::ZERO }], None);
+        let xml = junit(&[TimedJudgement { judgement: &judgement, rerun: &rerun, took: Duration::ZERO }], 0, None);
         assert!(xml.contains(&format!("message=\"non-conformant: step 2 (ready 1): {what}\"")), "{xml}");
         let annotation = case_annotation(&judgement, &rerun).unwrap();
         assert!(annotation.starts_with("::error file=cases/rolling/x.yaml,line=6,title="), "{annotation}");
-        let summary = job_summary(0, &[JudgedCase { judgement: &judgement, rerun: &rerun }], None);
+        let summary = job_summary(0, &[JudgedCase { judgement: &judgement, rerun: &rerun }], 0, None);
         assert!(summary.contains(&format!("| 6 | step 2 (ready 1): {what} |")), "{summary}");
         assert!(
             summary.contains("\n```diff\nNON-CONFORMANT") && summary.contains("\n-         rs1 10 -> 12\n"),

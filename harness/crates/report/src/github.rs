@@ -12,7 +12,7 @@ use lockstep_verdict::Judgement;
 use super::failure::{RerunCommands, failure, headline};
 use super::failure_signature::first_line;
 use super::page::escape;
-use super::summary::EarlyEnd;
+use super::summary::{EarlyEnd, ends_between};
 
 /// The most failures in a summary, whose size GitHub limits. The rest is counted.
 const MOST_FAILURES: usize = 20;
@@ -57,6 +57,12 @@ pub fn early_end_annotation(early: &EarlyEnd) -> String {
     format!("::error title={}::{}", property(&format!("the run {}", early.title())), data(&early.error))
 }
 
+/// The annotation of a subject that ended by itself between two cases; `None` if it did not.
+#[must_use]
+pub fn ends_between_annotation(times: usize) -> Option<String> {
+    Some(format!("::error title=the subject ended::{}", data(&ends_between(times)?)))
+}
+
 /// A judged play in a summary.
 #[derive(Debug, Clone, Copy)]
 pub struct JudgedCase<'a> {
@@ -66,12 +72,19 @@ pub struct JudgedCase<'a> {
     pub rerun: &'a RerunCommands,
 }
 
-/// The summary of a job: counts, why the run ended early if it did, and each failure with a
-/// collapsed diff.
+/// The summary of a job: counts, how often the subject ended between two cases, why the run ended
+/// early if it did, and each failure with a collapsed diff.
 #[must_use]
-pub fn job_summary(conformant: usize, failed: &[JudgedCase<'_>], early: Option<&EarlyEnd>) -> String {
-    let cut =
+pub fn job_summary(
+    conformant: usize,
+    failed: &[JudgedCase<'_>],
+    ended_between: usize,
+    early: Option<&EarlyEnd>,
+) -> String {
+    let ended = ends_between(ended_between).map_or_else(String::new, |ended| format!("; {ended}"));
+    let early =
         early.map_or_else(String::new, |early| format!(", then {}\n\n{}", early.title(), block("", &early.error)));
+    let cut = ended + &early;
     let total = conformant + failed.len();
     let mut text = match failed.len() {
         0 => format!("### Lockstep: {total} conformant{cut}\n"),

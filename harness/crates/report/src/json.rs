@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use lockstep_recording::controllers::Controller;
 use lockstep_recording::{Blame, Identity};
+use lockstep_support::outcome::RunOutcome;
 use lockstep_support::sanitize;
 use lockstep_timeline::{FailedRequest, TimelineLine};
 use lockstep_verdict::{ComparisonBasis, FindingKind, Judgement, TimelineLocation, VerdictFinding};
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::failure::{RerunCommands, sentence};
 use super::play_summary::PlaySummary;
-use super::summary::EarlyEnd;
+use super::summary::{EarlyEnd, ends_between};
 
 /// A judgement as one line without line break. Fields are only ever added.
 #[must_use]
@@ -25,6 +26,13 @@ pub fn early_end_json(early: &EarlyEnd) -> String {
     let EarlyEnd { error, unplayed, exit_code, .. } = early;
     let value = json!({"error": error, "notPlayed": unplayed, "exitCode": exit_code});
     sanitize::json(&value.to_string()).into_owned()
+}
+
+/// A line of a run whose subject ended by itself between two cases; `None` if it did not.
+#[must_use]
+pub fn ends_between_json(times: usize) -> Option<String> {
+    let (error, outcome) = (ends_between(times)?, RunOutcome::of_ends_between(times)?);
+    Some(json!({"error": error, "endedBetween": times, "exitCode": outcome.code()}).to_string())
 }
 
 /// A judgement of one of many plays: also its item number, the rerun command, and the other fields
@@ -79,6 +87,7 @@ fn object(judgement: &Judgement) -> Value {
         "causes": summary.causes,
         "timeline": summary.timeline,
         "diagnosis": judgement.diagnosis,
+        "quirks": judgement.quirks,
     })
 }
 

@@ -8,7 +8,7 @@ use lockstep_verdict::Judgement;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite, XmlString};
 
 use super::failure::{RerunCommands, failure, headline};
-use super::summary::EarlyEnd;
+use super::summary::{EarlyEnd, ends_between};
 
 /// A judged play with its duration.
 #[derive(Debug, Clone, Copy)]
@@ -22,9 +22,9 @@ pub struct TimedJudgement<'a> {
 }
 
 /// The XML. A suite is a subject on a cluster. A play that is neither conformant nor non-conformant
-/// is an error. So is the early end of a run.
+/// is an error. So is the early end of a run. A subject that ended between two cases is a failure.
 #[must_use]
-pub fn junit(plays: &[TimedJudgement<'_>], early: Option<&EarlyEnd>) -> String {
+pub fn junit(plays: &[TimedJudgement<'_>], ended_between: usize, early: Option<&EarlyEnd>) -> String {
     let mut report = Report::new("lockstep");
     let mut suites: Vec<(String, Vec<&TimedJudgement<'_>>)> = Vec::new();
     for it in plays {
@@ -39,11 +39,18 @@ pub fn junit(plays: &[TimedJudgement<'_>], early: Option<&EarlyEnd>) -> String {
         suite.add_test_cases(all.into_iter().map(test_case));
         report.add_test_suite(suite);
     }
+    let mut suite = TestSuite::new("lockstep");
+    if let Some(ended) = ends_between(ended_between) {
+        let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+        status.set_type(RunOutcome::NonConformant.name()).set_message(&ended).set_description(ended);
+        suite.add_test_case(TestCase::new("between two cases", status));
+    }
     if let Some(early) = early {
         let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
         status.set_type("early end").set_message(early.title()).set_description(sanitize::text(&early.error));
-        let mut suite = TestSuite::new("lockstep");
         suite.add_test_case(TestCase::new("run", status));
+    }
+    if !suite.test_cases.is_empty() {
         report.add_test_suite(suite);
     }
     report.to_string().unwrap_or_else(|error| format!("<!-- {error} -->"))

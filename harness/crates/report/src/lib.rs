@@ -47,7 +47,7 @@ pub use faults::{CaseFaults, FaultsSummary, faults, faults_json, faults_table, l
 pub use handover::{
     CaseHandovers, HandoverDifference, TriedHandover, handovers, handovers_json, handovers_markdown, handovers_table,
 };
-pub use json::{early_end_json, identity, json, json_of_play};
+pub use json::{early_end_json, ends_between_json, identity, json, json_of_play};
 pub use play_summary::{PlayScore, PlaySummary, PlayTally};
 pub use rows::bless_diff;
 pub use score::{score, score_json, score_markdown, score_of_plays};

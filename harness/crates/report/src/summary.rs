@@ -57,15 +57,17 @@ pub fn summary(outcomes: &[RunOutcome], ended_between: usize, took: Duration, co
     let parts = kinds.into_iter().filter(|kind| count(*kind) > 0);
     let parts: Vec<String> =
         parts.map(|kind| paint.outcome(kind, &format!("{} {}", count(kind), kind.name()))).collect();
-    let between = match ended_between {
-        0 => String::new(),
-        times => {
-            let times = if times == 1 { "once".to_owned() } else { format!("{times} times") };
-            let ended = format!("the subject ended between two cases {times}, which is non-conformant");
-            format!("; {}", paint.outcome(RunOutcome::NonConformant, &ended))
-        }
-    };
+    let between = ends_between(ended_between)
+        .map_or_else(String::new, |ended| format!("; {}", paint.outcome(RunOutcome::NonConformant, &ended)));
     format!("{} in {:.1} s: {}{between}", pluralize(outcomes.len(), "case"), took.as_secs_f64(), parts.join(", "))
+}
+
+/// How often a subject ended by itself between two cases, which no case shows; `None` if it did not.
+pub(crate) fn ends_between(times: usize) -> Option<String> {
+    RunOutcome::of_ends_between(times).map(|outcome| {
+        let often = if times == 1 { "once".to_owned() } else { format!("{times} times") };
+        format!("the subject ended between two cases {often}, which is {}", outcome.name())
+    })
 }
 
 /// A line for each case that was not conformant, with the subject if there are several. Equal lines

@@ -15,9 +15,10 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::junit::{TimedJudgement, junit};
+use super::page::page_of_run;
 use super::{
-    RerunCommands, TitledTimeline, common_causes, failure, github, headline, json as as_json, list_not_conformant,
-    side_by_side, summary, table, totals,
+    RerunCommands, TitledTimeline, common_causes, ends_between_json, failure, github, headline, json as as_json,
+    list_not_conformant, side_by_side, summary, table, totals,
 };
 
 pub(super) fn rerun() -> RerunCommands {
@@ -229,6 +230,22 @@ fn end_of_the_subject_between_two_cases_is_not_counted_as_a_case() {
 }
 
 #[test]
+fn every_report_of_a_run_shows_that_the_subject_ended_between_two_cases() {
+    let ended = "the subject ended between two cases once, which is non-conformant";
+    let xml = junit(&[], 1, None);
+    assert!(xml.contains("tests=\"1\" skipped=\"0\" failures=\"1\"") && xml.contains(ended), "{xml}");
+    let summary = github::job_summary(3, &[], 1, None);
+    assert_eq!(summary, format!("### Lockstep: 3 conformant; {ended}\n"));
+    assert_eq!(github::ends_between_annotation(1).unwrap(), format!("::error title=the subject ended::{ended}"));
+    let page = page_of_run("run", &[], 1, None);
+    assert!(page.contains(ended), "{page}");
+    let line = format!("{{\"endedBetween\":1,\"error\":\"{ended}\",\"exitCode\":1}}");
+    assert_eq!(ends_between_json(1).unwrap(), line);
+    let nothing = [junit(&[], 0, None), github::job_summary(3, &[], 0, None), page_of_run("run", &[], 0, None)];
+    assert!(nothing.iter().all(|text| !text.contains("between two cases")), "{nothing:?}");
+}
+
+#[test]
 fn side_by_side_marks_first_difference() {
     let (left, right) = (blessed(), Timeline::from_recording(&recording(13)));
     let (left, right) =
@@ -356,7 +373,7 @@ fn hostile_texts_of_recording_are_harmless_in_reports() {
                 frames: Some(&frames),
             }],
         ),
-        junit(&[TimedJudgement { judgement: &judgement, rerun: &none, took: Duration::ZERO }], None),
+        junit(&[TimedJudgement { judgement: &judgement, rerun: &none, took: Duration::ZERO }], 0, None),
     ];
     for text in shown {
         let acts = |letter| lockstep_support::sanitize::is_unprintable(letter) && !matches!(letter, '\n' | '\t');
@@ -377,12 +394,12 @@ fn every_report_calls_unblessed_case_unblessed() {
         (judge(&recording(12), Some(&changed)), "the case has changed since it was blessed"),
     ] {
         let rerun = rerun();
-        let xml = junit(&[TimedJudgement { judgement: &judgement, rerun: &rerun, took: Duration::ZERO }], None);
+        let xml = junit(&[TimedJudgement { judgement: &judgement, rerun: &rerun, took: Duration::ZERO }], 0, None);
         assert!(xml.contains(&format!("<error message=\"unblessed: {why}\" type=\"unblessed\">")), "{xml}");
         let value: Value = serde_json::from_str(&as_json(&judgement)).unwrap();
         assert_eq!((&value["verdict"], &value["outcome"]), (&json!("unblessed"), &json!("unblessed")));
         let judged = github::JudgedCase { judgement: &judgement, rerun: &rerun };
-        let page = github::job_summary(1, &[judged], None);
+        let page = github::job_summary(1, &[judged], 0, None);
         assert!(page.contains("1 of 2 not conformant") && page.contains("| ours | unblessed |"), "{page}");
         let note = github::case_annotation(&judgement, &rerun).unwrap();
         assert!(note.contains(&format!("rolling/x%3A unblessed%3A {why}")), "{note}");

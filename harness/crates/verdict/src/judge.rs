@@ -383,6 +383,7 @@ fn finish(case: &Arc<Case>, account: &RecordingAnalysis<'_>, weighed: PendingJud
         orders: account.orders.clone(),
         metrics: RunMetrics::from_recording(recording),
         diagnosis: recording.end.as_ref().and_then(|end| end.diagnosis.clone()),
+        quirks: Vec::new(),
     }
     .sanitize()
 }

@@ -54,6 +54,9 @@ pub struct Judgement {
     pub metrics: RunMetrics,
     /// Details that help to explain the subject's trouble.
     pub diagnosis: Option<Diagnosis>,
+    /// What upstream does although it looks like a mistake, as sentences, where the case of a
+    /// non-conformant subject pins it. A judge reads no files: the caller adds them.
+    pub quirks: Vec<String>,
 }
 
 /// What a subject was compared with.

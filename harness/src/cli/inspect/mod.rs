@@ -22,6 +22,7 @@ use lockstep_support::sanitize::quote;
 use lockstep_timeline::Timeline;
 use lockstep_verdict::{self as verdict, Judgement};
 
+use super::coverage::RequirementTables;
 use super::golden::{GoldenArgs, load_golden_beside};
 use super::out::{note, say};
 use super::progress::Progress;
@@ -120,7 +121,8 @@ impl Arguments {
         let golden = load_golden_beside(&file, &case)?;
         let golden = golden.for_subject(&recording.header, self.golden.as_version.minor);
         let golden = golden.for_server(&recording.header.cluster.version);
-        let judgement = verdict::judge(&case, recording, golden);
+        let mut judgement = verdict::judge(&case, recording, golden);
+        RequirementTables::default().add_quirks(&mut judgement);
         let expected = judgement.expected_timeline(golden).cloned();
         Ok(Some((judgement, expected)))
     }

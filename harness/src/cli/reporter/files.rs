@@ -33,13 +33,13 @@ impl PageReporter {
 
 impl Subscriber for PageReporter {
     fn on(&self, event: &RunEvent<'_>) -> Result<(), FileError> {
-        let RunEvent::RunEnded { .. } = event else { return Ok(()) };
+        let RunEvent::RunEnded { ended_between, .. } = *event else { return Ok(()) };
         if self.is_written.swap(true, Ordering::Relaxed) {
             return Ok(());
         }
         let state = self.collected.snapshot();
         let sheets: Vec<_> = state.plays.iter().map(|it| it.sheet()).collect();
-        output_paths::write(&self.path, &page_of_run(&self.title, &sheets, state.early.as_ref()))?;
+        output_paths::write(&self.path, &page_of_run(&self.title, &sheets, ended_between, state.early.as_ref()))?;
         note!("the page is {}", self.path.display());
         Ok(())
     }
@@ -60,7 +60,8 @@ impl JUnitReporter {
 
 impl Subscriber for JUnitReporter {
     fn on(&self, event: &RunEvent<'_>) -> Result<(), FileError> {
-        if !matches!(event, RunEvent::RunEnded { .. }) || self.is_written.swap(true, Ordering::Relaxed) {
+        let RunEvent::RunEnded { ended_between, .. } = *event else { return Ok(()) };
+        if self.is_written.swap(true, Ordering::Relaxed) {
             return Ok(());
         }
         let state = self.collected.snapshot();
@@ -69,7 +70,7 @@ impl Subscriber for JUnitReporter {
             .iter()
             .map(|it| TimedJudgement { judgement: &it.judgement, rerun: &it.rerun, took: it.took.unwrap_or_default() })
             .collect();
-        output_paths::write(&self.path, &junit(&played, state.early.as_ref()))
+        output_paths::write(&self.path, &junit(&played, ended_between, state.early.as_ref()))
     }
 }
 

@@ -32,17 +32,17 @@ impl Subscriber for GitHubReporter {
                 }
                 Ok(())
             }
-            RunEvent::RunEnded { .. } if !self.is_written.swap(true, Ordering::Relaxed) => {
+            RunEvent::RunEnded { ended_between, .. } if !self.is_written.swap(true, Ordering::Relaxed) => {
                 let state = self.collected.snapshot();
-                if let Some(early) = &state.early {
-                    out::command(&github::early_end_annotation(early));
-                }
+                let ended = github::ends_between_annotation(*ended_between);
+                let early = state.early.as_ref().map(github::early_end_annotation);
+                ended.iter().chain(&early).for_each(|annotation| out::command(annotation));
                 let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY") else { return Ok(()) };
                 let bad: Vec<_> = state.plays.iter().filter(|it| !it.is_good()).collect();
                 let judged: Vec<_> =
                     bad.iter().map(|it| github::JudgedCase { judgement: &it.judgement, rerun: &it.rerun }).collect();
                 let good = state.plays.len() - bad.len() + state.discarded;
-                append(Path::new(&path), &github::job_summary(good, &judged, state.early.as_ref()))
+                append(Path::new(&path), &github::job_summary(good, &judged, *ended_between, state.early.as_ref()))
             }
             _ => Ok(()),
         }

@@ -2,14 +2,12 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lockstep_case::coverage::RequirementLevel;
 use lockstep_report::{self as report, FaultsSummary, PlaySummary, PlayTally};
 use lockstep_runner::run::{FileError, JudgedPlay, RunEvent, Subscriber};
 use lockstep_support::outcome::RunOutcome;
 use lockstep_timeline::Timeline;
 use lockstep_verdict::{ComparisonBasis, Judgement, Verdict};
 
-use super::super::coverage::RequirementTables;
 use super::super::out::{self, colour, say};
 use super::collector::{Collector, is_good};
 
@@ -37,12 +35,11 @@ pub(super) struct HumanReporter {
     tally: Mutex<PlayTally>,
     /// All judgements of a comparison.
     compared: Mutex<Vec<Judgement>>,
-    requirements: Mutex<RequirementTables>,
 }
 
 impl HumanReporter {
     pub(super) fn new(style: HumanStyle, collected: Arc<Collector>) -> Self {
-        Self { style, collected, tally: Mutex::default(), compared: Mutex::default(), requirements: Mutex::default() }
+        Self { style, collected, tally: Mutex::default(), compared: Mutex::default() }
     }
 
     fn print_play(&self, play: &JudgedPlay<'_>) {
@@ -66,23 +63,8 @@ impl HumanReporter {
             let which = report::outcome(judgement).map_or_else(String::new, |which| format!(", {which}"));
             say!("{:15} {} on {}{which}{took}", judgement.verdict.name(), judgement.case, judgement.subject.name);
         } else {
-            let quirks = self.describe_quirks(judgement);
-            out::report(&format!("{}{quirks}\n\n", report::failure(judgement, play.rerun, colour())));
+            out::report(&format!("{}\n\n", report::failure(judgement, play.rerun, colour())));
         }
-    }
-
-    /// A line for each quirk of upstream that the case of a non-conformant play pins. The play is
-    /// reported, too, if the table of requirements cannot be read.
-    fn describe_quirks(&self, judgement: &Judgement) -> String {
-        if judgement.outcome() != RunOutcome::NonConformant {
-            return String::new();
-        }
-        let mut tables = self.requirements.lock().unwrap_or_else(PoisonError::into_inner);
-        let pins = tables.requirements_of(&judgement.definition).unwrap_or_default();
-        let quirks = pins.iter().filter(|pin| pin.level == RequirementLevel::Quirk);
-        quirks
-            .map(|quirk| format!("  quirk:  it looks like a mistake, but is what upstream does: {}\n", quirk.text))
-            .collect()
     }
 
     fn print_comparison(&self, titles: [&str; 2], judgements: [&Judgement; 2]) {
@@ -172,14 +154,16 @@ fn width() -> usize {
     out::terminal_width().unwrap_or(180)
 }
 
-/// Prints each judgement as one line of JSON, and why the run ended early as the last one.
+/// Prints each judgement as one line of JSON. The last ones say that the subject ended between two
+/// cases, and why the run ended early.
 pub(super) struct JsonReporter(pub(super) Arc<Collector>);
 
 impl Subscriber for JsonReporter {
     fn on(&self, event: &RunEvent<'_>) -> Result<(), FileError> {
         match event {
             RunEvent::CaseJudged(judged) => say!("{}", report::json(judged.judgement)),
-            RunEvent::RunEnded { .. } => {
+            RunEvent::RunEnded { ended_between, .. } => {
+                report::ends_between_json(*ended_between).iter().for_each(|line| say!("{line}"));
                 self.0.snapshot().early.iter().for_each(|early| say!("{}", report::early_end_json(early)));
             }
             _ => {}

@@ -29,8 +29,8 @@ use lockstep_verdict::series::{RecordingTrace, RolloutSeries};
 use lockstep_verdict::{ComparisonBasis, FindingKind, Judgement, TimelineLocation, VerdictFinding};
 
 use super::diagnosis::diagnosis;
-use super::failure::{RerunCommands, brief, cluster, first_difference, outcome, sentence, subject};
-use super::summary::EarlyEnd;
+use super::failure::{RerunCommands, brief, cluster, first_difference, outcome, quirk_sentence, sentence, subject};
+use super::summary::{EarlyEnd, ends_between};
 
 /// A judged play on the page.
 #[derive(Debug, Clone, Copy)]
@@ -57,12 +57,12 @@ const MOST_BESIDE: usize = 13;
 /// The page of these plays.
 #[must_use]
 pub fn page(title: &str, sheets: &[CaseSection<'_>]) -> String {
-    page_of_run(title, sheets, None)
+    page_of_run(title, sheets, 0, None)
 }
 
-/// The page of a run, which may have ended early.
+/// The page of a run, which may have ended early, and whose subject may have ended between cases.
 #[must_use]
-pub fn page_of_run(title: &str, sheets: &[CaseSection<'_>], early: Option<&EarlyEnd>) -> String {
+pub fn page_of_run(title: &str, sheets: &[CaseSection<'_>], ended_between: usize, early: Option<&EarlyEnd>) -> String {
     let title = &early.map_or_else(|| title.to_owned(), |early| format!("{title} ({})", early.title()));
     let judgements: Vec<&Judgement> = sheets.iter().map(|sheet| sheet.judgement).collect();
     let mut body = format!(
@@ -70,8 +70,8 @@ pub fn page_of_run(title: &str, sheets: &[CaseSection<'_>], early: Option<&Early
         escape(title),
         index::counts(&judgements)
     );
-    if let Some(early) = early {
-        let _ = writeln!(body, "<div class=\"callout bad\"><pre>{}</pre></div>", escape(&early.error));
+    for text in ends_between(ended_between).iter().chain(early.map(|early| &early.error)) {
+        let _ = writeln!(body, "<div class=\"callout bad\"><pre>{}</pre></div>", escape(text));
     }
     let causes = index::causes(&judgements);
     if sheets.len() > 1 {
@@ -178,6 +178,9 @@ fn callout(out: &mut String, number: usize, judgement: &Judgement) {
     let lines = diagnosis(judgement).join("\n");
     if !lines.is_empty() {
         let _ = writeln!(out, "<pre>{}</pre>", escape(lines.trim_matches('\n')));
+    }
+    for quirk in &judgement.quirks {
+        let _ = writeln!(out, "<p>{}</p>", escape(&quirk_sentence(quirk)));
     }
     let others: Vec<_> = {
         let is_shown = |it: &&VerdictFinding| *it == finding || Some(*it) == difference || it.is_same_breach(finding);
