@@ -6,6 +6,7 @@ use lockstep_cluster::kind::KindError;
 use lockstep_live::audit::AuditError;
 use lockstep_live::capture::CaptureError;
 use lockstep_live::monitor::WatchError;
+use lockstep_recording::Blame;
 use lockstep_report::campaign::{MergeError, ResultsError};
 use lockstep_runner::EnvironmentError;
 use lockstep_runner::run::{FileError, PlayError};
@@ -123,6 +124,8 @@ impl CliError {
                 SubjectError::Binaries(_)
                 | SubjectError::Spawn(_)
                 | SubjectError::Client(_)
+                | SubjectError::Io(_)
+                | SubjectError::EndsAtStart { blame: Blame::Environment, .. }
                 | SubjectError::Stays { .. },
             ) => RunOutcome::Inconclusive,
             // The subject itself fails.

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -25,7 +26,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial("program_runs_with_its_own_environment_and_log", environment),
         trial("exit_codes_and_signals_are_reported", exits),
-        trial("missing_program_is_named", missing),
+        trial("program_that_does_not_start_is_named_with_the_cause", missing),
         trial("kill_ends_the_process_group", kill_group),
         trial("exit_of_the_leader_ends_its_group", orphan),
         trial("exit_is_reported_when_no_orphan_is_left", escaped).with_ignored_flag(!cfg!(target_os = "linux")),
@@ -158,6 +159,16 @@ fn missing() -> Outcome {
     match supervisor.spawn(ProcessSpec { program: dir.join("supervisor.log"), ..sh(&dir, "") }) {
         Err(SuperviseError::Spawn { .. }) => {}
         other => return Err(format!("a file that is not a program: {other:?}").into()),
+    }
+    for (name, text, cause) in [("crlf", "#!/bin/sh\r\n", "a carriage return"), ("plain", "true\n", "after #! in its")]
+    {
+        let program = dir.join(name);
+        std::fs::write(&program, text)?;
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755))?;
+        match supervisor.spawn(ProcessSpec { program, ..sh(&dir, "") }) {
+            Err(SuperviseError::Spawn { why, .. }) if why.contains(cause) => {}
+            other => return Err(format!("{name}: {other:?}").into()),
+        }
     }
     check(block_on(supervisor.spawn(sh(&dir, "true"))?.wait_exit()).success(), "the next one runs")?;
     block_on(supervisor.shutdown());

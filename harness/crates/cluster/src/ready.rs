@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lockstep_support::{clock, output};
+use lockstep_support::{clock, output, private_fs};
 
 use super::access::kubeconfig;
 use super::accounts::bind_subject_to_cluster_admin;
@@ -118,7 +118,8 @@ impl ControlPlaneSecrets {
 fn keep_log(dir: &Path, program: &str) -> (PathBuf, String) {
     let log = log(dir, program);
     let text = String::from_utf8_lossy(&std::fs::read(&log).unwrap_or_default()).into_owned();
-    let excerpt = output::excerpt(&text).join("\n");
+    let full_disk = private_fs::describe_full_disk(dir);
+    let excerpt = output::excerpt(&text).into_iter().chain(full_disk).collect::<Vec<_>>().join("\n");
     let saved = user_dir::user_temp_dir().map(|folder| folder.join(format!("failed-{program}.log")));
     match saved {
         Ok(saved) if write_private_file(&saved, text.as_bytes()).is_ok() => (saved, excerpt),

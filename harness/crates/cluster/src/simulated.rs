@@ -16,7 +16,7 @@ use std::time::Duration;
 use kube_apiserver_sim::{ApiServer, Latency, ListenHandle, ListenOptions, NOT_BEFORE_PATH, UNSUPPORTED_PATH};
 use lockstep_recording::Identity;
 use lockstep_recording::controllers::ControllerSet;
-use lockstep_support::{clock, output};
+use lockstep_support::{clock, output, private_fs};
 use tokio::task::AbortHandle;
 
 use crate::backend::{ClusterFacts, Connect, Prove, Teardown};
@@ -133,7 +133,10 @@ async fn wait_for_access(child: &Child, dir: &Path) -> Result<ClusterAccess, Clu
         if let Some(access) = read_access(dir) {
             return Ok(access);
         }
-        let excerpt = || output::excerpt(&std::fs::read_to_string(&log).unwrap_or_default()).join("\n");
+        let excerpt = || {
+            let text = std::fs::read_to_string(&log).unwrap_or_default();
+            output::excerpt(&text).into_iter().chain(private_fs::describe_full_disk(dir)).collect::<Vec<_>>().join("\n")
+        };
         if let Some(exit) = child.exited() {
             return Err(ClusterError::Exited { program: PROGRAM.to_owned(), exit, excerpt: excerpt(), log });
         }

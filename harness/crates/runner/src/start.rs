@@ -71,7 +71,7 @@ impl SubjectStart<'_> {
     ) -> Result<(RunningSubject, bool), EnvironmentError> {
         let Self { environment, spec, interceptor, probe, options, ref redaction } = *self;
         let (log, was_served) = (interceptor.log(), probe.is_taken_up());
-        let mut why = String::new();
+        let (mut why, mut blame) = (String::new(), Blame::Subject);
         for start in 1..=STARTS {
             let subject = start_subject(environment, spec, interceptor, &probe.namespace, options).await?;
             // A subject that bypasses its interceptor serves the probe without a request.
@@ -84,12 +84,12 @@ impl SubjectStart<'_> {
             let acts = is_at_work || is_served() || log.since_start().requests() > 0;
             let follows = if reacts { acts && follows(&subject).await } else { is_at_work };
             let Some(ended) = subject.exited() else { return Ok((subject, follows)) };
-            why = redaction.output(&ended.why);
+            (why, blame) = (redaction.output(&ended.why), ended.blame);
             tracing::debug!(start, why, "the subject ended while it started");
             subject.stop().await;
             clock::pause(BETWEEN * start).await;
         }
-        Err(SubjectError::EndsAtStart { subject: spec.to_string(), times: STARTS, why }.into())
+        Err(SubjectError::EndsAtStart { subject: spec.to_string(), times: STARTS, blame, why }.into())
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use lockstep_cluster as cluster;
+use lockstep_recording::Blame;
 use lockstep_recording::controllers::Controller;
 
 use super::ManifestError;
@@ -60,7 +61,7 @@ pub enum SubjectError {
     #[error(transparent)]
     Spawn(#[from] lockstep_cluster::supervise::SuperviseError),
     /// A file cannot be written, or the program's version cannot be read.
-    #[error("cannot prepare the subject: {0}")]
+    #[error("cannot prepare the subject in {folder}: {0}", folder = std::env::temp_dir().display())]
     Io(#[from] std::io::Error),
     /// The manifest is invalid.
     #[error("manifest {} {source}", path.display())]
@@ -80,6 +81,8 @@ pub enum SubjectError {
         subject: String,
         /// The number of starts.
         times: u32,
+        /// Whose fault that is.
+        blame: Blame,
         /// How it exited the last time.
         why: String,
     },

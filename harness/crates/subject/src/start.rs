@@ -9,6 +9,7 @@ use lockstep_cluster as cluster;
 use lockstep_cluster::supervise::{Child, Exit};
 use lockstep_recording::controllers::{Controller, ControllerSet};
 use lockstep_recording::{Blame, Identity, Trouble};
+use lockstep_support::private_fs;
 
 use crate::command::{self, ENDED};
 use crate::pod_env::SubjectHome;
@@ -235,9 +236,10 @@ impl RunningSubject {
         match &self.handle {
             SubjectHandle::Task(task) => task.ended().map(|why| Trouble::ended(format!("{ENDED}: {why}"))),
             SubjectHandle::Virtual(task) => task.ended(),
-            SubjectHandle::Process { child, log, printed } => {
-                child.exited().map(|exit| trouble_of(exit, &command::last_words(log, *printed)))
-            }
+            SubjectHandle::Process { child, log, printed } => child.exited().map(|exit| {
+                let full_disk = log.parent().and_then(private_fs::describe_full_disk);
+                trouble_of(exit, full_disk.as_deref(), &command::last_words(log, *printed))
+            }),
             SubjectHandle::Pods(pods) => pods.failure().map(Trouble::ended),
         }
     }
@@ -279,11 +281,14 @@ impl RunningSubject {
 }
 
 /// What the exit of a subject's process says about the subject: nothing, if its supervisor ended
-/// first, as the harness then kills the subject.
-fn trouble_of(exit: Exit, last_words: &str) -> Trouble {
-    match exit {
-        Exit::Code(_) | Exit::Signal(_) => Trouble::ended(format!("{ENDED} ({exit}){last_words}")),
-        Exit::Unknown => Trouble::new(Blame::Environment, format!("{ENDED} with its supervisor{last_words}")),
+/// first, as the harness then kills the subject, or if its output had no space on the disk.
+fn trouble_of(exit: Exit, full_disk: Option<&str>, last_words: &str) -> Trouble {
+    match (exit, full_disk) {
+        (Exit::Code(_) | Exit::Signal(_), Some(why)) => {
+            Trouble::new(Blame::Environment, format!("{ENDED} ({exit}), and {why}{last_words}"))
+        }
+        (Exit::Code(_) | Exit::Signal(_), None) => Trouble::ended(format!("{ENDED} ({exit}){last_words}")),
+        (Exit::Unknown, _) => Trouble::new(Blame::Environment, format!("{ENDED} with its supervisor{last_words}")),
     }
 }
 
@@ -314,11 +319,22 @@ mod tests {
     }
 
     #[rstest]
-    #[case(Exit::Code(1), Blame::Subject, "the subject ended (exit code 1); it printed nothing")]
-    #[case(Exit::Signal(9), Blame::Subject, "the subject ended (signal 9); it printed nothing")]
-    #[case(Exit::Unknown, Blame::Environment, "the subject ended with its supervisor; it printed nothing")]
-    fn end_with_its_supervisor_is_not_the_subjects_fault(#[case] exit: Exit, #[case] blame: Blame, #[case] why: &str) {
-        let trouble = trouble_of(exit, "; it printed nothing");
+    #[case(Exit::Code(1), None, Blame::Subject, "the subject ended (exit code 1); it printed nothing")]
+    #[case(Exit::Signal(9), None, Blame::Subject, "the subject ended (signal 9); it printed nothing")]
+    #[case(Exit::Unknown, None, Blame::Environment, "the subject ended with its supervisor; it printed nothing")]
+    #[case(
+        Exit::Code(1),
+        Some("the disk is full"),
+        Blame::Environment,
+        "the subject ended (exit code 1), and the disk is full; it printed nothing"
+    )]
+    fn end_with_its_supervisor_or_on_a_full_disk_is_not_the_subjects_fault(
+        #[case] exit: Exit,
+        #[case] full_disk: Option<&str>,
+        #[case] blame: Blame,
+        #[case] why: &str,
+    ) {
+        let trouble = trouble_of(exit, full_disk, "; it printed nothing");
         assert_eq!((trouble.blame, trouble.why.as_str()), (blame, why));
         assert_eq!(trouble.ended, blame == Blame::Subject);
     }

@@ -5,7 +5,7 @@
 //! keeps its mode: it may be a folder of the user with other content.
 
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -32,6 +32,19 @@ pub fn append(path: &Path) -> io::Result<File> {
 /// Writes a file.
 pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     io::Write::write_all(&mut create(path)?, content)
+}
+
+/// A sentence that says so if the disk of a folder is full: a file of one block cannot be written.
+pub fn describe_full_disk(folder: &Path) -> Option<String> {
+    let path = folder.join(format!("space-{}", std::process::id()));
+    let written = write(&path, &[0; 4096]);
+    // Without the file there is nothing to remove.
+    let _ = std::fs::remove_file(&path);
+    let is_full = |error: &io::Error| matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
+    let folder = folder.display();
+    written
+        .is_err_and(|error| is_full(&error))
+        .then(|| format!("the disk of {folder} is full; free some space, or set TMPDIR to a folder of another disk"))
 }
 
 fn open(path: &Path, how: &mut OpenOptions) -> io::Result<File> {
@@ -83,6 +96,13 @@ mod tests {
         write(&file, b"2").unwrap();
         io::Write::write_all(&mut append(&file).unwrap(), b"3").unwrap();
         assert_eq!((mode(&file), std::fs::read(&file).unwrap()), (0o600, b"23".to_vec()));
+    }
+
+    #[test]
+    fn disk_with_space_is_not_full_and_nothing_is_left_in_it() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(describe_full_disk(folder.path()), None);
+        assert_eq!(folder.path().read_dir().unwrap().count(), 0);
     }
 
     #[test]

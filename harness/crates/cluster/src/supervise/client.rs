@@ -128,9 +128,6 @@ impl Supervisor {
             Some(SupervisorReport::Spawned { pid, .. }) => {
                 Ok(Child { name, pid, id, exit: exited, input: Arc::downgrade(&self.input) })
             }
-            Some(SupervisorReport::Failed { missing: true, .. }) => {
-                Err(SuperviseError::Missing { name, program: requested })
-            }
             Some(SupervisorReport::Failed { why, .. }) => Err(SuperviseError::Spawn { name, program: requested, why }),
             _ => Err(SuperviseError::Ended(name)),
         }

@@ -102,7 +102,7 @@ pub(super) enum SupervisorReport {
     /// The program runs, and leads the process group of the same id.
     Spawned { id: u64, pid: i32 },
     /// The program did not start.
-    Failed { id: u64, missing: bool, why: String },
+    Failed { id: u64, why: String },
     /// The program and its group have exited.
     Exited { id: u64, exit: Exit },
     /// The answer to [`SupervisorCommand::Finally`], [`SupervisorCommand::Keep`] and

@@ -180,11 +180,7 @@ fn execute(order: SupervisorCommand, children: &mut ChildProcesses, ended: &Unbo
         SupervisorCommand::Spawn { id, spec, socket } => {
             report(&match children.spawn(id, &spec, socket.as_deref(), ended.clone()) {
                 Ok(pid) => SupervisorReport::Spawned { id, pid },
-                Err(error) => SupervisorReport::Failed {
-                    id,
-                    missing: error.kind() == io::ErrorKind::NotFound,
-                    why: error.to_string(),
-                },
+                Err(error) => SupervisorReport::Failed { id, why: explain_exec_error(&error) },
             });
         }
         SupervisorCommand::Kill { id } => children.signal(id, Signal::KILL),
@@ -195,6 +191,21 @@ fn execute(order: SupervisorCommand, children: &mut ChildProcesses, ended: &Unbo
         | SupervisorCommand::EndOrphans
         | SupervisorCommand::Detach { .. } => {}
     }
+}
+
+/// Why a program that exists did not start: the system's error, and what usually causes it.
+fn explain_exec_error(error: &io::Error) -> String {
+    let cause = match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::NOENT) => {
+            "; a script needs the interpreter that its first line names after #!, which a carriage return at \
+             the end of that line changes; any other program needs the loader of the system that it was built for"
+        }
+        Some(Errno::NOEXEC) => {
+            "; a script names its interpreter after #! in its first line; any other program must be built for this machine"
+        }
+        _ => "",
+    };
+    format!("{error}{cause}")
 }
 
 /// Ends every program: SIGTERM, the grace period, SIGKILL.
