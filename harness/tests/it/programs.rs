@@ -104,6 +104,16 @@ fn subject_that_always_exits_stops_the_run() {
     assert!(!ran.out.contains("NON-CONFORMANT"), "{}", ran.out);
 }
 
+/// Another process of the same subject may have the port.
+#[test]
+fn subject_whose_port_is_taken_is_not_accused() {
+    let folder = cases(&["web"]);
+    let subject = "command:sh -c 'echo \"listen tcp :8080: bind: address already in use\"; exit 1'";
+    let ran = lockstep(&["run", &folder.path().display().to_string(), "--cluster", "sim", "--subject", subject]);
+    assert_eq!(ran.code, 2, "{}\n{}", ran.out, ran.err);
+    assert!(ran.err.contains("a port that it needs is taken: -j 1 runs one process of it"), "{}", ran.err);
+}
+
 #[test]
 fn invalid_request_is_reported_with_the_servers_message() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -167,6 +167,13 @@ fn parse_first(path: &str, name: &str, text: &str) -> Result<Case, CaseError> {
     let mut report = DiagnosticCollector::default();
     if !sanitize::is_one_line(path) || !sanitize::is_one_line(name) {
         report.add_at(0..0, "the file's name is not plain text", "rename it: it would act on a terminal or in a job");
+    } else if path.contains(char::REPLACEMENT_CHARACTER) {
+        // The timelines beside the file would be looked for under another path.
+        report.add_at(
+            0..0,
+            "the file's path is not UTF-8",
+            "rename what is not, or name the file from a folder below it",
+        );
     }
     let case = match YamlNode::parse(text) {
         Ok(root) => read_case(&root, text, &mut report).map(|case| {

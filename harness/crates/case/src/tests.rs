@@ -499,6 +499,14 @@ fn diagnostics_show_line_and_caret() {
 }
 
 #[test]
+fn file_with_a_path_that_cannot_be_typed_is_refused() {
+    let error = |path: &str| parse(path, "x", &text("  - pause: web")).err().map(|error| error.to_string());
+    assert!(error("b\u{fffd}d/x.yaml").is_some_and(|why| why.contains("the file's path is not UTF-8")));
+    assert!(error("a\nb/x.yaml").is_some_and(|why| why.contains("the file's name is not plain text")));
+    assert_eq!(error("ü b/x.yaml"), None);
+}
+
+#[test]
 fn reports_paths_without_cases() {
     let none = find(&[PathBuf::from("no/such/path")]).unwrap_err();
     let remedy = "name a case, a case file or a folder of them; `lockstep list` shows the cases";

@@ -89,6 +89,12 @@ impl SubjectStart<'_> {
             subject.stop().await;
             clock::pause(BETWEEN * start).await;
         }
+        // Several processes of it run side by side, and so do other programs of the machine.
+        if why.to_lowercase().contains("address already in use") {
+            why +=
+                "\n  a port that it needs is taken: -j 1 runs one process of it; better let it take any port, or none";
+            blame = Blame::Environment;
+        }
         Err(SubjectError::EndsAtStart { subject: spec.to_string(), times: STARTS, blame, why }.into())
     }
 }

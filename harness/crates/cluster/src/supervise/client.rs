@@ -97,7 +97,9 @@ impl Supervisor {
         });
         match supervisor.ask(&SupervisorCommand::Begin { remove: remove_dir.then(|| dir.to_owned()) }) {
             Some(SupervisorReport::Ready) => Ok(supervisor),
-            _ => Err(SuperviseError::Start("it gave no sign of life".to_owned())),
+            _ => Err(SuperviseError::Start(
+                "it gave no sign of life; does `main` call supervise::enter_role first?".to_owned(),
+            )),
         }
     }
 
@@ -299,7 +301,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum SuperviseError {
     /// The supervisor's process could not be started or did not answer.
-    #[error("the supervisor did not start: {0}; does `main` call supervise::enter_role first?")]
+    #[error("the supervisor did not start: {0}")]
     Start(String),
     /// The supervisor has ended.
     #[error("the supervisor has ended, so {0} cannot be started; see supervisor.log in its folder")]
