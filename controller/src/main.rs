@@ -35,7 +35,8 @@ fn main() -> ExitCode {
     let format = launch.format;
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(&launch.filter));
     let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    let logs = logs.with_ansi(std::io::stderr().is_terminal());
+    // The library's own default heeds NO_COLOR, and nothing else.
+    let logs = if std::io::stderr().is_terminal() { logs } else { logs.with_ansi(false) };
     match format {
         LoggingFormat::Text => logs.init(),
         LoggingFormat::Json => logs.json().flatten_event(true).init(),

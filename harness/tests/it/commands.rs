@@ -324,6 +324,23 @@ fn failure_appears_in_every_requested_report() {
     assert_eq!(code, 4, "nothing is left that failed");
 }
 
+#[test]
+fn reports_that_share_a_path_are_refused_before_any_play() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [page, evidence] = ["out", "./out"].map(|name| folder.path().join(name).display().to_string());
+    let (stderr, code) = stderr_of(&["run", "recreate/three", "--html", &page, "--evidence", &evidence]);
+    assert!(stderr.contains("--html and --evidence are both ") && code == 64, "{stderr}");
+    assert_eq!(folder.path().read_dir().expect("readable").count(), 0);
+}
+
+#[test]
+fn log_in_a_file_has_no_colours() {
+    let run = ["run", "recreate/three", "--cluster", "sim"];
+    let output = command(&run).env("LOCKSTEP_LOG", "debug").env_remove("NO_COLOR").output().expect("it starts");
+    let stderr = String::from_utf8(output.stderr).expect("text");
+    assert!(stderr.contains(" DEBUG ") && !stderr.contains('\u{1b}'), "{stderr}");
+}
+
 /// No report of a run without a judgement looks like one of a run without a failure.
 #[test]
 fn run_that_ends_early_says_so_in_every_report() {

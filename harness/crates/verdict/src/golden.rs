@@ -255,6 +255,24 @@ mod tests {
         let case = folder.path().join("a.yaml");
         std::fs::write(case.with_extension("on-v1.33.timeline"), "nonsense").unwrap();
         let error = GoldenTimelines::load_beside(&case).unwrap_err().to_string();
-        assert!(error.contains("a.on-v1.33.timeline") && error.contains("bless it again"), "{error}");
+        assert!(error.contains("a.on-v1.33.timeline") && error.contains("bless the case again"), "{error}");
+    }
+
+    #[test]
+    fn cut_off_timeline_is_refused_at_every_line_before_the_events() {
+        let folder = tempfile::tempdir().unwrap();
+        let case = folder.path().join("a.yaml");
+        let golden = include_str!("../../../../cases/recreate/three.timeline");
+        let lines: Vec<&str> = golden.split_inclusive('\n').collect();
+        let events = lines.iter().position(|line| line.starts_with("events")).unwrap();
+        let read = |count: usize| {
+            std::fs::write(case.with_extension("timeline"), lines[..count].concat()).unwrap();
+            GoldenTimelines::load_beside(&case)
+        };
+        for count in 0..=events {
+            let error = read(count).unwrap_err().to_string();
+            assert!(error.contains("it is cut off before `events`"), "{count}: {error}");
+        }
+        assert!(read(lines.len()).is_ok());
     }
 }

@@ -74,7 +74,8 @@ impl ReportArgs {
             ("--evidence", &self.evidence),
         ];
         for (number, (flag, path)) in all.iter().enumerate() {
-            let twin = all[..number].iter().find(|(_, earlier)| earlier == path);
+            let absolute = |path: &Option<PathBuf>| path.as_deref().and_then(|path| std::path::absolute(path).ok());
+            let twin = all[..number].iter().find(|(_, earlier)| absolute(earlier) == absolute(path));
             if let (Some((earlier, _)), Some(path)) = (twin, path) {
                 let why = format!("{earlier} and {flag} are both {}; name two paths", path.display());
                 return Err(CliError::Usage(why));

@@ -17,7 +17,7 @@ const OR: &str = "or-";
 #[derive(Debug, thiserror::Error)]
 pub enum GoldenError {
     /// The file is not a timeline.
-    #[error("{}: {source}; bless it again", path.display())]
+    #[error("{}: {source}", path.display())]
     Timeline {
         /// The file.
         path: PathBuf,
@@ -90,7 +90,12 @@ pub(crate) fn path(base: &Path, number: usize) -> PathBuf {
 fn read(path: &Path) -> Result<Option<Timeline>, GoldenError> {
     match collection::read_to_string(path) {
         Ok(text) => {
-            let read = Timeline::parse(&text).map(|timeline| Some(timeline.sanitize()));
+            // A subject compared with the rest of a file would have taken steps that are not in it.
+            let cut_off =
+                || TimelineError { line: text.lines().count(), why: "it is cut off before `events`".to_owned() };
+            let is_whole = text.lines().any(|line| line.starts_with("events"));
+            let read = Timeline::parse(&text).and_then(|timeline| is_whole.then_some(timeline).ok_or_else(cut_off));
+            let read = read.map(|timeline| Some(timeline.sanitize()));
             read.map_err(|source| GoldenError::Timeline { path: path.to_owned(), source })
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
