@@ -62,8 +62,8 @@ impl RequirementTables {
         Ok(coverage::requirements_of(table, &case.name))
     }
 
-    /// Adds the quirks of upstream that the case pins to a non-conformant judgement. It is reported,
-    /// too, if the table of requirements cannot be read.
+    /// Adds the quirks of upstream that the case pins to a non-conformant judgement. It is
+    /// reported, too, if the table of requirements cannot be read.
     pub(super) fn add_quirks(&mut self, judgement: &mut Judgement) {
         if judgement.outcome() == RunOutcome::NonConformant {
             let pins = self.requirements_of(&judgement.definition).unwrap_or_default();

@@ -62,7 +62,8 @@ pub fn summary(outcomes: &[RunOutcome], ended_between: usize, took: Duration, co
     format!("{} in {:.1} s: {}{between}", pluralize(outcomes.len(), "case"), took.as_secs_f64(), parts.join(", "))
 }
 
-/// How often a subject ended by itself between two cases, which no case shows; `None` if it did not.
+/// How often a subject ended by itself between two cases, which no case shows; `None` if it did
+/// not.
 pub(crate) fn ends_between(times: usize) -> Option<String> {
     RunOutcome::of_ends_between(times).map(|outcome| {
         let often = if times == 1 { "once".to_owned() } else { format!("{times} times") };

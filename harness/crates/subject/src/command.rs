@@ -144,6 +144,13 @@ async fn first_line_of_version(program: &Path) -> Option<String> {
     output.status.success().then(line).flatten()
 }
 
+/// How many processes the system has killed for lack of memory; 0 where it does not count them.
+pub(super) fn count_oom_kills() -> u64 {
+    let counters = std::fs::read_to_string("/proc/vmstat").unwrap_or_default();
+    let count = counters.lines().find_map(|line| line.strip_prefix("oom_kill "));
+    count.and_then(|count| count.parse().ok()).unwrap_or(0)
+}
+
 /// An excerpt of what a subject has printed since a position in its log, to follow a colon.
 pub(super) fn last_words(log: &Path, from: u64) -> String {
     let lines = excerpt(&read_from(log, from));

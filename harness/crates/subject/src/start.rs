@@ -30,11 +30,13 @@ pub struct RunningSubject {
 pub(crate) enum SubjectHandle {
     Task(ours::InProcessTask),
     Virtual(virtual_time::VirtualTask),
-    /// `printed`: the length of the log when it was started.
+    /// `printed`: the length of the log when it was started; `oom_kills`: how many processes the
+    /// system had killed for lack of memory by then.
     Process {
         child: Child,
         log: PathBuf,
         printed: u64,
+        oom_kills: u64,
     },
     Pods(Box<deployment::RunningPods>),
 }
@@ -210,10 +212,11 @@ impl SubjectSpec {
         let printed = log.metadata().map_or(0, |file| file.len());
         let process =
             command::process(program, options, home, context.service_account.as_ref(), context.variables, &log)?;
+        let oom_kills = command::count_oom_kills();
         let child = supervisor.spawn(process)?;
         Ok(RunningSubject {
             identity: self.identity(&version),
-            handle: SubjectHandle::Process { child, log, printed },
+            handle: SubjectHandle::Process { child, log, printed, oom_kills },
             _turn: None,
         })
     }
@@ -236,9 +239,10 @@ impl RunningSubject {
         match &self.handle {
             SubjectHandle::Task(task) => task.ended().map(|why| Trouble::ended(format!("{ENDED}: {why}"))),
             SubjectHandle::Virtual(task) => task.ended(),
-            SubjectHandle::Process { child, log, printed } => child.exited().map(|exit| {
+            SubjectHandle::Process { child, log, printed, oom_kills } => child.exited().map(|exit| {
                 let full_disk = log.parent().and_then(private_fs::describe_full_disk);
-                trouble_of(exit, full_disk.as_deref(), &command::last_words(log, *printed))
+                let shortage = full_disk.or_else(|| describe_oom_kill(exit, command::count_oom_kills() > *oom_kills));
+                trouble_of(exit, shortage.as_deref(), &command::last_words(log, *printed))
             }),
             SubjectHandle::Pods(pods) => pods.failure().map(Trouble::ended),
         }
@@ -280,10 +284,17 @@ impl RunningSubject {
     }
 }
 
+/// A sentence that says so if the system may have killed the process, or the last one of its
+/// script.
+fn describe_oom_kill(exit: Exit, has_killed: bool) -> Option<String> {
+    let why = "the system has killed a process for lack of memory since it started; play fewer cases at once (-j)";
+    (has_killed && matches!(exit, Exit::Signal(9) | Exit::Code(137))).then(|| why.to_owned())
+}
+
 /// What the exit of a subject's process says about the subject: nothing, if its supervisor ended
-/// first, as the harness then kills the subject, or if its output had no space on the disk.
-fn trouble_of(exit: Exit, full_disk: Option<&str>, last_words: &str) -> Trouble {
-    match (exit, full_disk) {
+/// first, as the harness then kills the subject, or if the machine was short of space or memory.
+fn trouble_of(exit: Exit, shortage: Option<&str>, last_words: &str) -> Trouble {
+    match (exit, shortage) {
         (Exit::Code(_) | Exit::Signal(_), Some(why)) => {
             Trouble::new(Blame::Environment, format!("{ENDED} ({exit}), and {why}{last_words}"))
         }
@@ -328,14 +339,28 @@ mod tests {
         Blame::Environment,
         "the subject ended (exit code 1), and the disk is full; it printed nothing"
     )]
-    fn end_with_its_supervisor_or_on_a_full_disk_is_not_the_subjects_fault(
+    fn end_with_its_supervisor_or_on_a_machine_short_of_space_is_not_the_subjects_fault(
         #[case] exit: Exit,
-        #[case] full_disk: Option<&str>,
+        #[case] shortage: Option<&str>,
         #[case] blame: Blame,
         #[case] why: &str,
     ) {
-        let trouble = trouble_of(exit, full_disk, "; it printed nothing");
+        let trouble = trouble_of(exit, shortage, "; it printed nothing");
         assert_eq!((trouble.blame, trouble.why.as_str()), (blame, why));
         assert_eq!(trouble.ended, blame == Blame::Subject);
+    }
+
+    #[rstest]
+    #[case(Exit::Signal(9), true, true)]
+    #[case::of_a_script(Exit::Code(137), true, true)]
+    #[case::killed_by_another(Exit::Signal(9), false, false)]
+    #[case::ended_by_itself(Exit::Code(1), true, false)]
+    #[case::crashed(Exit::Signal(11), true, false)]
+    fn killed_subject_may_have_been_killed_for_lack_of_memory(
+        #[case] exit: Exit,
+        #[case] has_killed: bool,
+        #[case] is_excused: bool,
+    ) {
+        assert_eq!(describe_oom_kill(exit, has_killed).is_some(), is_excused);
     }
 }

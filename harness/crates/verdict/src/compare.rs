@@ -124,8 +124,8 @@ fn compare_by(
         }));
     }
     comparison.differences.extend(events(&expected.events, &actual.events));
-    // A ReplicaSet has its number from the whole play. One that is never adopted, where it should be,
-    // differs in its name from the beginning on: the step that should adopt it comes first.
+    // A ReplicaSet has its number from the whole play. One that is never adopted, where it should
+    // be, differs in its name from the beginning on: the step that should adopt it comes first.
     let differs = |difference: &Difference| !difference.is_in_names_of_orphans();
     if let Some(first) = comparison.differences.iter().position(differs) {
         comparison.differences.drain(..first);
