@@ -106,8 +106,8 @@ func name(t reflect.Type) string {
 			return strings.ToLower(t.Name())
 		}
 		// A schema, or something that is no object.
-		if strings.HasPrefix(t.Name(), "JSONSchemaPropsOr") {
-			return "schemaor"
+		if other, found := strings.CutPrefix(t.Name(), "JSONSchemaPropsOr"); found {
+			return "schemaor" + strings.ToLower(other)
 		}
 		visit(t)
 		return called(t)

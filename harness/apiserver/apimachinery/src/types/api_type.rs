@@ -131,7 +131,7 @@ fn collect_unknown_fields(shape: &ValueType, value: &Value, path: &mut Vec<Strin
                 path.pop();
             }
         }
-        (ValueType::StructOrOther(object), value) => collect_unknown_fields(object, value, path, unknown),
+        (ValueType::StructOrOther(object, _), value) => collect_unknown_fields(object, value, path, unknown),
         _ => {}
     }
 }

@@ -210,7 +210,7 @@ impl TypeDecoder {
                 | ValueType::Time
                 | ValueType::MicroTime
                 | ValueType::Raw
-                | ValueType::StructOrOther(_)
+                | ValueType::StructOrOther(..)
         );
         let left_out = (field.omit_empty && !field.pointer && empty && !plain)
             || (field.omit_zero && matches!(&read, Value::Object(fields) if fields.is_empty()));
@@ -220,7 +220,7 @@ impl TypeDecoder {
     fn value(&mut self, owner: &str, go: &str, shape: &ValueType, value: Value) -> Result<Value, String> {
         match (shape, value) {
             (_, Value::Null) => Ok(zero(shape)),
-            (ValueType::StructOrOther(object), value @ Value::Object(_)) => self.value(owner, go, object, value),
+            (ValueType::StructOrOther(object, _), value @ Value::Object(_)) => self.value(owner, go, object, value),
             (ValueType::Struct(type_index), value) => self.object(owner, go, *type_index, value),
             (ValueType::List(item), Value::Array(mut items)) => {
                 let go = go.strip_prefix("[]").unwrap_or(go);
@@ -271,7 +271,7 @@ impl TypeDecoder {
             (ValueType::Bool, Value::Bool(_))
             | (ValueType::Float, Value::Number(_))
             | (ValueType::Text | ValueType::Duration, Value::String(_))
-            | (ValueType::Raw | ValueType::StructOrOther(_), _) => true,
+            | (ValueType::Raw | ValueType::StructOrOther(..), _) => true,
             (ValueType::Int(least, most), Value::Number(number)) => {
                 number.as_i64().is_some_and(|number| (*least..=*most).contains(&number))
             }

@@ -113,7 +113,7 @@ impl<'a> Walk<'a> {
                 self.quantities.push(ListedQuantity { path, text });
             }
             (ValueType::Struct(type_index), _) => self.object(*type_index, value, within),
-            (ValueType::StructOrOther(inner), Value::Object(_)) => self.value(inner, value, within),
+            (ValueType::StructOrOther(inner, _), Value::Object(_)) => self.value(inner, value, within),
             (ValueType::Map(item), Value::Object(fields)) => {
                 for (name, value) in fields {
                     self.path.push(WalkStep::Name(name));

@@ -172,7 +172,7 @@ impl StrictType {
                 TYPES.get(type_index).fields.get(name).map(|field| Self::Value(&field.shape))
             }
             Self::Value(ValueType::Map(item)) => Some(Self::Value(item)),
-            Self::Value(ValueType::StructOrOther(object)) => Self::Value(object).member(name),
+            Self::Value(ValueType::StructOrOther(object, _)) => Self::Value(object).member(name),
             Self::Operation => match name {
                 "op" | "path" | "from" => Some(Self::Value(&ValueType::Text)),
                 "value" => Some(Self::OperationValue),
@@ -205,7 +205,7 @@ impl StrictType {
 
     /// Whether members are checked. Types with their own decoder check none of them.
     fn is_open(self) -> bool {
-        !matches!(self, Self::Value(shape) if !matches!(shape, ValueType::Struct(_) | ValueType::Map(_) | ValueType::StructOrOther(_)))
+        !matches!(self, Self::Value(shape) if !matches!(shape, ValueType::Struct(_) | ValueType::Map(_) | ValueType::StructOrOther(..)))
     }
 }
 

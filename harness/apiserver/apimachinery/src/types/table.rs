@@ -136,8 +136,8 @@ pub enum ValueType {
     CustomValue(Box<FieldDeclaration>),
     /// A value that the schema of a custom resource does not restrict.
     Untyped,
-    /// An object of the type, or any value that is not an object.
-    StructOrOther(Box<ValueType>),
+    /// An object of the first type, or a value of the second one.
+    StructOrOther(Box<ValueType>, Box<ValueType>),
 }
 
 /// The name of the autoscalers of v1 in the table; those of v2 have the plain name.
@@ -312,9 +312,15 @@ fn shape(go: &str, names: &BTreeMap<&'static str, usize>) -> ValueType {
         "microtime" => ValueType::MicroTime,
         "duration" => ValueType::Duration,
         "fieldsv1" | "rawextension" | "json" => ValueType::Raw,
-        "schemaor" => ValueType::StructOrOther(Box::new(shape("JSONSchemaProps", names))),
+        "schemaorarray" => schema_or("[]JSONSchemaProps", names),
+        "schemaorbool" => schema_or("bool", names),
+        "schemaorstringarray" => schema_or("[]string", names),
         name => ValueType::Struct(*names.get(name).unwrap_or_else(|| panic!("the table has no type {name}"))),
     }
+}
+
+fn schema_or(other: &str, names: &BTreeMap<&'static str, usize>) -> ValueType {
+    ValueType::StructOrOther(Box::new(shape("JSONSchemaProps", names)), Box::new(shape(other, names)))
 }
 
 /// The version of kube-apiserver that this server claims to be.

@@ -26,8 +26,6 @@ pub(crate) static KIND: ResourceKind = ResourceKind {
     categories: &["api-extensions"],
     // Upstream stores definitions as v1beta1.
     hashed_version: Some("v1beta1"),
-    // Upstream has it; this server supports JSON only.
-    has_protobuf: false,
     ..kind("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition")
 };
 

@@ -269,7 +269,7 @@ impl SchemaBuilder {
             "duration" => (format!("{META}.Duration"), json!({"type": "string"})),
             "fieldsv1" => (format!("{META}.FieldsV1"), json!({"type": "object"})),
             "rawextension" => ("io.k8s.apimachinery.pkg.runtime.RawExtension".to_owned(), json!({"type": "object"})),
-            "json" | "schemaor" => return json!({}),
+            "json" | "schemaorarray" | "schemaorbool" | "schemaorstringarray" => return json!({}),
             name => {
                 self.add(name);
                 let reference = self.reference(&full_name(name));

@@ -151,6 +151,17 @@ fn single(shape: &ValueType, value: Wire<'_>, depth: usize) -> DecodeResult<Valu
             }
             _ => Value::Null,
         },
+        (ValueType::StructOrOther(object, other), Wire::Bytes(bytes)) => {
+            let [of_object, of_other] = alternatives(other);
+            match (first(bytes, of_object)?, &**other) {
+                (Some(value), _) => single(object, value, depth)?,
+                (None, ValueType::List(item)) => {
+                    let values = fields(bytes).filter(|field| !matches!(field, Ok((number, _)) if *number != of_other));
+                    values.map(|field| single(item, field?.1, depth)).collect::<DecodeResult<_>>()?
+                }
+                (None, _) => json!(varint(first(bytes, of_other)?) != 0),
+            }
+        }
         _ => return Err(wire_type_error("a field")),
     })
 }
@@ -198,6 +209,11 @@ fn wire_type_error(value_name: &str) -> ProtobufError {
 
 pub(crate) fn text(bytes: &[u8]) -> Result<String, ProtobufError> {
     String::from_utf8(bytes.to_vec()).map_err(|_| ProtobufError("a string is not UTF-8".to_owned()))
+}
+
+/// The numbers of an object and of what may stand in its place. A flag comes first.
+pub(crate) fn alternatives(other: &ValueType) -> [u32; 2] {
+    if matches!(other, ValueType::Bool) { [2, 1] } else { [1, 2] }
 }
 
 /// The types of the metadata and of the items of a list.

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use crate::types::protobuf::decode::list_shape;
+use crate::types::protobuf::decode::{alternatives, list_shape};
 use crate::types::protobuf::error::ProtobufError;
 use crate::types::protobuf::wire;
 use crate::types::table::{FieldDeclaration, TYPES, ValueType};
@@ -126,11 +126,30 @@ fn single(out: &mut Vec<u8>, number: u32, shape: &ValueType, value: &Value) -> E
         }
         ValueType::Raw => {
             let mut inner = Vec::new();
-            wire::text(&mut inner, 1, &value.to_string());
+            if !value.is_null() {
+                wire::text(&mut inner, 1, &value.to_string());
+            }
+            wire::bytes(out, number, &inner);
+        }
+        ValueType::StructOrOther(object, other) => {
+            let mut inner = Vec::new();
+            let [of_object, of_other] = alternatives(other);
+            match (value, &**other) {
+                (Value::Object(_), ValueType::Bool) => {
+                    wire::varint(&mut inner, of_other, 1);
+                    single(&mut inner, of_object, object, value)?;
+                }
+                (Value::Object(_), _) => single(&mut inner, of_object, object, value)?,
+                (Value::Array(values), ValueType::List(item)) => {
+                    values.iter().try_for_each(|value| single(&mut inner, of_other, item, value))?;
+                }
+                (_, ValueType::List(_)) => {}
+                _ => single(&mut inner, of_other, other, value)?,
+            }
             wire::bytes(out, number, &inner);
         }
         ValueType::List(_) | ValueType::Map(_) => return Err(wrong("a value that a list or a map can hold")),
-        ValueType::CustomStruct(_) | ValueType::CustomValue(_) | ValueType::Untyped | ValueType::StructOrOther(_) => {
+        ValueType::CustomStruct(_) | ValueType::CustomValue(_) | ValueType::Untyped => {
             return Err(wrong("a value that has a form in protobuf"));
         }
     }

@@ -30,6 +30,7 @@ fn normal(object: &Value) -> Value {
 #[case::fields_of_all_kinds(include_str!("examples/deployment.json"), include_str!("examples/deployment.hex"))]
 #[case::bytes_and_a_time_before_1970(include_str!("examples/secret.json"), include_str!("examples/secret.hex"))]
 #[case::a_list_and_negative_numbers(include_str!("examples/pods.json"), include_str!("examples/pods.hex"))]
+#[case::schemas_and_what_stands_in_their_place(include_str!("examples/definition.json"), include_str!("examples/definition.hex"))]
 #[case::an_error(include_str!("examples/status.json"), include_str!("examples/status.hex"))]
 fn encoding_matches_upstream_bytes(#[case] text: &str, #[case] hex: &str) {
     let (object, upstream): (Value, _) = (serde_json::from_str(text).unwrap(), bytes(hex));
