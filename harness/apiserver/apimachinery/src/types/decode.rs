@@ -211,7 +211,7 @@ impl TypeDecoder {
                 | ValueType::MicroTime
                 | ValueType::Raw
                 | ValueType::StructOrOther(..)
-        );
+        ) || matches!(&field.shape, ValueType::Map(of) if matches!(**of, ValueType::StructOrOther(..)));
         let left_out = (field.omit_empty && !field.pointer && empty && !plain)
             || (field.omit_zero && matches!(&read, Value::Object(fields) if fields.is_empty()));
         Ok((!left_out).then_some(read))
