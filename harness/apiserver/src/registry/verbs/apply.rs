@@ -56,6 +56,13 @@ impl Server {
         restore_empty_lists(kind, &fields_with_empty_lists(kind, &merged), &mut new);
         strategy_of(kind).convert_fields(&mut new);
         prepare::set_defaults(kind, &mut new);
+        if old.is_none()
+            && let Some(uid) = new["metadata"]["uid"].as_str().filter(|uid| !uid.is_empty())
+        {
+            let why =
+                format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
+            return Err(StatusError::conflict(kind, &request.info.name, &why));
+        }
         check_namespace(&mut new, kind, &request.info.namespace)?;
         check_name(&new, &request.info.name)?;
         let new = convert_object(new, kind, kind.inner());
