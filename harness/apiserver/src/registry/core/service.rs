@@ -12,6 +12,7 @@ use crate::registry::state::Server;
 use crate::registry::strategy::{QuotaEvaluator, Strategy};
 use crate::registry::validate::meta;
 use crate::registry::validate::network::{PROTOCOLS, label};
+use crate::registry::validate::scalars;
 use crate::schema::printers::cells::{age, items, labels, name, number, or};
 use crate::schema::printers::columns::{AGE, Column, NAME, text, wide};
 use crate::types::field_error::FieldError;
@@ -70,15 +71,21 @@ impl Strategy for ServiceStrategy {
     }
 
     fn validate(&self, new: &Value) -> Vec<FieldError> {
-        let mut errors = self.validate_metadata(new);
-        errors.extend(validate_service(new, None));
+        let mut errors = validate_cluster_ips(&new["spec"]);
+        if errors.is_empty() {
+            errors = self.validate_metadata(new);
+            errors.extend(validate_service(new, None));
+        }
         errors
     }
 
     fn validate_update(&self, new: &Value, old: &Value) -> Vec<FieldError> {
-        let mut errors = self.validate_metadata_update(new, old);
-        errors.extend(validate_changes(&new["spec"], &old["spec"]));
-        errors.extend(validate_service(new, Some(old)));
+        let mut errors = validate_cluster_ips(&new["spec"]);
+        if errors.is_empty() {
+            errors = self.validate_metadata_update(new, old);
+            errors.extend(validate_changes(&new["spec"], &old["spec"]));
+            errors.extend(validate_service(new, Some(old)));
+        }
         errors
     }
 
@@ -213,6 +220,26 @@ fn validate_changes(new: &Value, old: &Value) -> Option<FieldError> {
     }
 }
 
+/// Validates what upstream's allocator does before everything else. Upstream:
+/// `ValidateServiceClusterIPsRelatedFields`.
+fn validate_cluster_ips(spec: &Value) -> Vec<FieldError> {
+    if spec["type"] == "ExternalName" || !service_allocation::contradicts(spec) {
+        return Vec::new();
+    }
+    let is_absent = spec["clusterIP"].as_str().unwrap_or_default().is_empty();
+    let why = if is_absent {
+        "must be empty when `clusterIP` is not specified"
+    } else {
+        "first value must match `clusterIP`"
+    };
+    let mut errors = vec![FieldError::invalid("spec.clusterIPs", spec["clusterIPs"].clone(), why)];
+    for (at, address) in items(&spec["clusterIPs"]).filter_map(Value::as_str).enumerate() {
+        let is_none = at == 0 && address == "None";
+        errors.extend(scalars::address(address, &format!("spec.clusterIPs[{at}]")).filter(|_| !is_none));
+    }
+    errors
+}
+
 /// Upstream: `ValidateService`.
 fn validate_service(service: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let spec = &service["spec"];
@@ -235,6 +262,9 @@ fn validate_service(service: &Value, old: Option<&Value>) -> Vec<FieldError> {
         ));
     }
     if kind == "ExternalName" {
+        if !spec["clusterIPs"][0].is_null() {
+            errors.push(FieldError::forbidden("spec.clusterIPs", "may not be set for ExternalName services"));
+        }
         let name = spec["externalName"].as_str().unwrap_or_default().trim_end_matches('.');
         if name.is_empty() {
             errors.push(FieldError::required("spec.externalName", ""));
@@ -346,13 +376,16 @@ fn unsupported_feature(spec: &Value, old: Option<&Value>) -> Option<String> {
         }
     }
     let says = |name: &str, usual: &str| spec[name].as_str().is_some_and(|text| text != usual);
-    if says("ipFamilyPolicy", "SingleStack")
+    let is_dual = service_allocation::is_dual(spec)
+        || old.is_some_and(|old| ["ipFamilies", "ipFamilyPolicy"].iter().all(|name| old[*name] == spec[*name]));
+    if says("ipFamilyPolicy", "SingleStack") && !is_dual
         || says("externalTrafficPolicy", "Cluster")
         || says("internalTrafficPolicy", "Cluster")
     {
         return Some("a Service with two IP families or local traffic".to_owned());
     }
-    if spec["ipFamilies"].as_array().is_some_and(|all| all.iter().any(|one| one != "IPv4") || all.len() > 1) {
+    if !is_dual && spec["ipFamilies"].as_array().is_some_and(|all| all.iter().any(|one| one != "IPv4") || all.len() > 1)
+    {
         return Some("a Service of another IP family than IPv4".to_owned());
     }
     if spec["allocateLoadBalancerNodePorts"] == false {

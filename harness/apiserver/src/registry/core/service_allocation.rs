@@ -16,15 +16,17 @@ const PORTS: (u64, u64) = (30_000, 2_768);
 
 /// Allocates for a new Service.
 pub(crate) fn create(server: &mut Server, services: &'static ResourceKind, spec: &mut Value) {
-    if spec["type"] == "ExternalName" {
+    // Validation rejects contradicting addresses, for which upstream allocates nothing.
+    if spec["type"] == "ExternalName" || contradicts(spec) {
         return;
     }
     if spec["clusterIP"].as_str().unwrap_or_default().is_empty() {
         spec["clusterIP"] = free_address(server, services).into();
     }
     spec["clusterIPs"] = json!([spec["clusterIP"]]);
-    spec["ipFamilies"] = json!(["IPv4"]);
-    spec["ipFamilyPolicy"] = "SingleStack".into();
+    let is_dual = is_dual(spec);
+    spec["ipFamilies"] = if is_dual { json!(["IPv4", "IPv6"]) } else { json!(["IPv4"]) };
+    spec["ipFamilyPolicy"] = if is_dual { "RequireDualStack" } else { "SingleStack" }.into();
     allocate_ports(server, services, spec);
 }
 
@@ -47,6 +49,18 @@ pub(crate) fn update(server: &mut Server, services: &'static ResourceKind, new: 
         keep_ports(new, old);
     }
     allocate_ports(server, services, new);
+}
+
+/// Whether there are cluster IPs, of which the first is not the cluster IP.
+pub(crate) fn contradicts(spec: &Value) -> bool {
+    spec["clusterIPs"][0].as_str().is_some_and(|first| first.is_empty() || spec["clusterIP"] != first)
+}
+
+/// Whether a new Service has both IP families also in a cluster with one: a headless one without a
+/// selector, whose endpoints a user writes.
+pub(crate) fn is_dual(spec: &Value) -> bool {
+    let has_selector = spec["selector"].as_object().is_some_and(|labels| !labels.is_empty());
+    spec["clusterIP"] == "None" && !has_selector && spec["ipFamilyPolicy"] != "SingleStack"
 }
 
 fn has_node_ports(spec: &Value) -> bool {
