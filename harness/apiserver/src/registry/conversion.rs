@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::registry::kinds::strategy_of;
 use crate::registry::prepare;
 use crate::storage::object::StoredObject;
-use crate::types::kinds::ResourceKind;
+use crate::types::kinds::{Kinds, ResourceKind};
 
 /// Converts an object between kinds with the same storage.
 pub(crate) fn convert_object(body: Value, from: &ResourceKind, to: &ResourceKind) -> Value {
@@ -41,7 +41,10 @@ fn conversion(from: &ResourceKind, to: &ResourceKind) -> Option<fn(Value) -> Val
 impl StoredObject {
     /// The object at another version of its kind: a custom resource is decoded again by the schema
     /// of that version, and an Event or an autoscaler is converted.
-    pub(crate) fn as_kind(self: &Arc<Self>, kind: &'static ResourceKind) -> Arc<Self> {
+    pub(crate) fn as_kind(self: &Arc<Self>, kind: &'static ResourceKind, kinds: &Kinds) -> Arc<Self> {
+        if kind.custom.is_some() {
+            return self.as_custom_kind(kind, kinds);
+        }
         if !strategy_of(kind).is_stored_without_defaults() {
             return self.convert_to(kind);
         }
@@ -55,17 +58,24 @@ impl StoredObject {
         if kind.is(self.kind) {
             return Arc::clone(self);
         }
-        let body = match kind.custom {
-            None => convert_object(self.body.clone(), self.kind, kind),
-            Some(custom) => {
-                let mut body = custom.pruned(self.body.clone());
-                // Only the stored version has defaults when it is read.
-                if kind.version == self.kind.version {
-                    custom.fill(&mut body);
-                }
-                body
-            }
-        };
+        let body = convert_object(self.body.clone(), self.kind, kind);
+        Self::of(kind, body, self.managers.clone(), self.version)
+    }
+
+    /// Decodes a custom resource by its stored version, as it is defined now and with its defaults,
+    /// and then by the version of the request.
+    fn as_custom_kind(self: &Arc<Self>, kind: &'static ResourceKind, kinds: &Kinds) -> Arc<Self> {
+        let stored = kinds.current_version(kind, self.kind.version);
+        if kind.is(self.kind) && stored.is_none_or(|stored| stored.is(kind)) {
+            return Arc::clone(self);
+        }
+        let mut body = self.body.clone();
+        if let Some(custom) = stored.filter(|stored| !stored.is(self.kind)).and_then(|stored| stored.custom) {
+            body = custom.pruned(body);
+            custom.fill(&mut body);
+        }
+        let custom = kind.custom.filter(|_| !stored.is_some_and(|stored| stored.is(kind)));
+        let body = custom.map_or(body.clone(), |custom| custom.pruned(body));
         Self::of(kind, body, self.managers.clone(), self.version)
     }
 }

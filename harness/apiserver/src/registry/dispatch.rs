@@ -195,7 +195,7 @@ impl Server {
         if let Some(requested) = requested.filter(|requested| *requested > self.store.version()) {
             return Err(self.too_large_version(request.kind, requested));
         }
-        let object = self.existing_object(request)?.as_kind(request.response_kind());
+        let object = self.existing_object(request)?.as_kind(request.response_kind(), &self.kinds);
         Ok(json_bytes_response(StatusCode::OK, object.text(request.http.managed_fields)))
     }
 

@@ -53,7 +53,7 @@ impl Server {
     pub(crate) fn existing_object(&self, request: &ResourceRequest<'_>) -> ApiResult<std::sync::Arc<StoredObject>> {
         let found = self.store.get(&request.key());
         let found = found.ok_or_else(|| StatusError::not_found(request.kind, &request.info.name))?;
-        Ok(found.as_kind(request.kind.inner()))
+        Ok(found.as_kind(request.kind.inner(), &self.kinds))
     }
 }
 

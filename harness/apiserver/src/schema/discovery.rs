@@ -12,7 +12,7 @@ use crate::http::route::RequestInfo;
 use crate::http::status_error::{ApiResult, StatusError};
 use crate::registry::kinds::REVIEWS;
 use crate::schema::openapi;
-use crate::types::kinds::{Kinds, ResourceKind};
+use crate::types::kinds::{Kinds, ResourceKind, version_rank};
 use crate::types::protobuf;
 use crate::types::table::VERSION;
 
@@ -173,17 +173,7 @@ fn groups(kinds: &Kinds) -> Vec<&'static str> {
 fn versions(kinds: &Kinds, group: &str) -> Vec<&'static str> {
     let all = kinds.all().chain(&REVIEWS);
     let mut all: Vec<&str> = all.filter(|kind| kind.group == group).map(|kind| kind.version).collect();
-    let rank = |version: &str| {
-        let number = |text: &str| text.parse::<u32>().unwrap_or(0);
-        let plain = version.trim_start_matches('v');
-        let (stage, major, minor) = match (plain.split_once("alpha"), plain.split_once("beta")) {
-            (Some((major, minor)), _) => (1, major, minor),
-            (_, Some((major, minor))) => (2, major, minor),
-            _ => (3, plain, ""),
-        };
-        (stage, number(major), number(minor))
-    };
-    all.sort_by_key(|version| std::cmp::Reverse(rank(version)));
+    all.sort_by_key(|version| std::cmp::Reverse(version_rank(version)));
     all.dedup();
     all
 }

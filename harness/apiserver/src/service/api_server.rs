@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use crate::clock::{self, ServerClock};
 use crate::http::request::{ApiRequest, ManagedFieldsPolicy, parse};
 use crate::notify::{Notifier, Subscription};
+use crate::registry::apiextensions::custom_resource_definition;
 use crate::registry::state::Server;
 use crate::service::latency::LatencyModel;
 use crate::service::lock::locked;
@@ -139,14 +140,20 @@ impl ApiServer {
     /// Notifies the watches of the kinds that changed since a version, and tasks that wait for any
     /// write.
     fn notify_watches(&self, before: u64) {
-        let mut kinds = Vec::new();
+        let (mut kinds, mut definitions) = (Vec::new(), Vec::new());
         for change in self.server().store.since(before) {
             if !kinds.contains(&change.key.kind) {
                 kinds.push(change.key.kind);
             }
+            if change.key.kind == custom_resource_definition::KIND.order() {
+                definitions.push(change.key.name.clone());
+            }
         }
         let notifiers: Vec<Notifier> = {
             let all = locked(&self.shared.writes_by_kind);
+            // The watches of a kind end when its definition changes.
+            let is_defined = |kind: &&KindOrder| definitions.iter().any(|name| kind.is_defined_by(name));
+            kinds.extend(all.keys().filter(is_defined));
             kinds.iter().filter_map(|kind| all.get(kind).cloned()).collect()
         };
         notifiers.iter().for_each(Notifier::notify);

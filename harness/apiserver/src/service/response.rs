@@ -141,6 +141,9 @@ impl WatchStream {
                 self.queue.extend(pending_events);
                 continue;
             }
+            if self.cursor.is_finished {
+                return Poll::Ready(None);
+            }
             if signals.bookmarks != self.handled_signals.bookmarks {
                 self.handled_signals.bookmarks = signals.bookmarks;
                 if self.cursor.bookmarks && self.cursor.kind.is_in_watch_cache {

@@ -16,6 +16,8 @@ use crate::types::kinds::ResourceKind;
 #[derive(Debug)]
 pub(crate) struct WatchCursor {
     pub(crate) kind: &'static ResourceKind,
+    /// The definition with which a watch of custom resources ends.
+    pub(crate) spec_digest: Option<[u8; 32]>,
     pub(crate) namespace: String,
     pub(crate) selector: Selector,
     /// Events up to this version have been delivered.
@@ -56,6 +58,7 @@ impl WatchCursor {
     pub(crate) fn all(kind: &'static ResourceKind, version: u64) -> Self {
         Self {
             kind,
+            spec_digest: None,
             namespace: String::new(),
             selector: Selector::default(),
             version,

@@ -100,9 +100,29 @@ pub(crate) const fn kind(
     }
 }
 
+/// The rank of a version among those of its group: v1alpha2, v1beta1, v1, v2. Upstream:
+/// `CompareKubeAwareVersionStrings`.
+pub(crate) fn version_rank(version: &str) -> (u8, u32, u32) {
+    let number = |text: &str| text.parse::<u32>().unwrap_or(0);
+    let plain = version.trim_start_matches('v');
+    let (stage, major, minor) = match (plain.split_once("alpha"), plain.split_once("beta")) {
+        (Some((major, minor)), _) => (1, major, minor),
+        (_, Some((major, minor))) => (2, major, minor),
+        _ => (3, plain, ""),
+    };
+    (stage, number(major), number(minor))
+}
+
 /// The sort order of kinds: by group and plural. All versions of a kind share it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct KindOrder(&'static str, &'static str);
+
+impl KindOrder {
+    /// Whether a definition of this name defines the kind.
+    pub(crate) fn is_defined_by(self, definition: &str) -> bool {
+        definition.strip_suffix(self.0).and_then(|name| name.strip_suffix('.')) == Some(self.1)
+    }
+}
 
 impl ResourceKind {
     /// Such as `apps/v1` or `v1`.
@@ -170,6 +190,7 @@ pub(crate) struct DefinitionVersions {
     pub(crate) served: Vec<&'static ResourceKind>,
     /// The storage version, which need not be served.
     pub(crate) storage: &'static ResourceKind,
+    pub(crate) spec_digest: [u8; 32],
 }
 
 impl Kinds {
@@ -211,10 +232,22 @@ impl Kinds {
         self.all().find(|one| one.kind == kind && one.api_version() == api_version)
     }
 
+    /// The digest of the spec that defines a custom kind.
+    pub(crate) fn spec_digest(&self, of: &ResourceKind) -> Option<[u8; 32]> {
+        self.custom.get(&of.resource()).map(|definition| definition.spec_digest)
+    }
+
     /// The kind as which an object of this kind is stored.
     pub(crate) fn storage_of(&self, kind: &'static ResourceKind) -> &'static ResourceKind {
         let of = kind.custom.and_then(|_| self.custom.get(&kind.resource()));
         of.map_or(kind.storage(), |definition| definition.storage)
+    }
+
+    /// A version of the definition of a custom kind, as the definition is now.
+    pub(crate) fn current_version(&self, of: &ResourceKind, version: &str) -> Option<&'static ResourceKind> {
+        let definition = self.custom.get(&of.resource())?;
+        let versions = definition.served.iter().copied().chain([definition.storage]);
+        versions.into_iter().find(|kind| kind.version == version)
     }
 
     /// The built-in groups except the core group; a group stands once for each of its kinds.

@@ -165,6 +165,25 @@ async fn ignored_status_of_the_wrong_type_drops_the_managers() {
     assert_eq!((code, &patched["metadata"]["managedFields"]), (StatusCode::OK, &Value::Null));
 }
 
+/// A change of the names, the columns or another version counts too; one of the metadata does not.
+#[tokio::test(start_paused = true)]
+async fn watches_end_when_the_definition_changes() {
+    let server = server_with_definition().await;
+    let watch = Request::builder().uri(format!("{WIDGETS}?watch=true")).body(Full::<bytes::Bytes>::default());
+    let mut events = server.handle(watch.unwrap()).await.into_body();
+    let path = format!("{DEFINITIONS}/widgets.example.com");
+    let merge = "application/merge-patch+json";
+    let label = json!({"metadata": {"labels": {"a": "b"}}});
+    assert_eq!(send(&server, Method::PATCH, &path, merge, &label).await.0, StatusCode::OK);
+    let (code, _) = post(&server, WIDGETS, &widget(&json!({"size": 1}))).await;
+    assert_eq!(code, StatusCode::CREATED);
+    let event = events.frame().await.unwrap().unwrap().into_data().unwrap();
+    assert!(event.starts_with(b"{\"type\":\"ADDED\""), "{event:?}");
+    let names = json!({"spec": {"names": {"shortNames": ["wi"]}}});
+    assert_eq!(send(&server, Method::PATCH, &path, merge, &names).await.0, StatusCode::OK);
+    assert!(events.frame().await.is_none());
+}
+
 #[tokio::test(start_paused = true)]
 async fn deleting_a_definition_deletes_its_objects() {
     let server = server_with_definition().await;

@@ -17,11 +17,13 @@ use crate::fields::path::FieldSet;
 use crate::fields::typed::Atom;
 use crate::http::request::timestamp_value;
 use crate::registry::apiextensions::custom_resource_definition::KIND;
+use crate::registry::custom::checks::approval_condition;
 use crate::registry::custom::kinds_of;
 use crate::registry::state::Server;
 use crate::registry::verbs::delete::DeleteOptions;
 use crate::storage::keys::StoreKey;
 use crate::storage::object::StoredObject;
+use crate::types::kinds::ResourceKind;
 
 /// The finalizer that keeps a definition until its objects are deleted.
 const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
@@ -103,6 +105,11 @@ impl Server {
             set_condition(&mut body, "Established", "True", "InitialNamesAccepted", message, now);
             return self.write_definition(object, body, now);
         }
+        const APPROVED: &str = "KubernetesAPIApprovalPolicyConformant";
+        if let Some((status, reason, message)) = approval_condition(&body) {
+            set_condition(&mut body, APPROVED, status, reason, &message, now);
+            return self.write_definition(object, body, now);
+        }
         false
     }
 
@@ -146,6 +153,13 @@ impl Server {
         let message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
         set_condition(&mut body, "Terminating", "True", "InstanceDeletionPending", message, now);
         self.put_object(&KIND, object.key(), body, object.managers.clone())
+    }
+
+    /// Whether the objects of a custom kind are being deleted because its definition is.
+    pub(crate) fn is_definition_terminating(&self, kind: &ResourceKind) -> bool {
+        let definition = self.store.get(&StoreKey::new(&KIND, "", &kind.resource()));
+        let terminating = definition.as_ref().and_then(|one| condition(&one.body, "Terminating"));
+        terminating.is_some_and(|one| one["status"] == "True")
     }
 
     /// Deletes the objects of a definition, then removes its finalizer.

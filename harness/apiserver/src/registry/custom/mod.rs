@@ -32,7 +32,7 @@ use crate::types::custom_scale::ScalePaths;
 use crate::types::custom_schema::{Purpose, Schema};
 use crate::types::decode::{DecodedValue, to_json_bytes};
 use crate::types::field_error::FieldError;
-use crate::types::kinds::{DefinitionVersions, ResourceKind, kind};
+use crate::types::kinds::{DefinitionVersions, ResourceKind, kind, version_rank};
 use crate::types::names;
 use crate::types::table::TypeDeclaration;
 
@@ -44,18 +44,19 @@ static KIND_CACHE: Mutex<BTreeMap<[u8; 32], &'static ResourceKind>> = Mutex::new
 /// # Errors
 /// The unsupported feature.
 fn kind_of(spec: &Value, version: &Value) -> Result<&'static ResourceKind, String> {
-    let parts = [&spec["group"], &spec["names"], &spec["scope"], version];
+    let deprecation = (version["deprecated"] == true).then(|| deprecation(spec, version));
+    let parts = [&spec["group"], &spec["names"], &spec["scope"], version, &json!(deprecation)];
     let key: [u8; 32] = Sha256::digest(json!(parts).to_string()).into();
     let mut cache = KIND_CACHE.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(kind) = cache.get(&key) {
         return Ok(kind);
     }
-    let kind: &'static ResourceKind = Box::leak(Box::new(read_version(spec, version)?));
+    let kind: &'static ResourceKind = Box::leak(Box::new(read_version(spec, version, deprecation)?));
     cache.insert(key, kind);
     Ok(kind)
 }
 
-fn read_version(spec: &Value, version: &Value) -> Result<ResourceKind, String> {
+fn read_version(spec: &Value, version: &Value, deprecation: Option<String>) -> Result<ResourceKind, String> {
     let leak = |text: &Value| -> &'static str { text.as_str().unwrap_or_default().to_owned().leak() };
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let document = &version["schema"]["openAPIV3Schema"];
@@ -71,15 +72,7 @@ fn read_version(spec: &Value, version: &Value) -> Result<ResourceKind, String> {
         kind: text(&spec["names"]["kind"]),
         singular: text(&spec["names"]["singular"]),
         list_kind: text(&spec["names"]["listKind"]),
-        deprecation: (version["deprecated"] == true).then(|| match version["deprecationWarning"].as_str() {
-            Some(warning) => warning.to_owned(),
-            None => format!(
-                "{}/{} {} is deprecated",
-                text(&spec["group"]),
-                text(&version["name"]),
-                text(&spec["names"]["kind"])
-            ),
-        }),
+        deprecation,
         schema: OnceLock::new(),
         typed: OnceLock::new(),
         status,
@@ -101,6 +94,23 @@ fn read_version(spec: &Value, version: &Value) -> Result<ResourceKind, String> {
     })
 }
 
+/// The warning for each request at a deprecated version, which by default names a newer version.
+/// Upstream: `defaultDeprecationWarning`.
+fn deprecation(spec: &Value, deprecated: &Value) -> String {
+    if let Some(warning) = deprecated["deprecationWarning"].as_str() {
+        return warning.to_owned();
+    }
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let describe = |version: &str| format!("{}/{version} {}", text(&spec["group"]), text(&spec["names"]["kind"]));
+    let name = text(&deprecated["name"]);
+    let versions = spec["versions"].as_array().into_iter().flatten();
+    let newer = versions.filter(|version| version["served"] == true && version["deprecated"] != true);
+    let newest = newer.map(|version| text(&version["name"])).max_by_key(|version| version_rank(version));
+    let newest = newest.filter(|newest| version_rank(newest) > version_rank(&name));
+    let hint = newest.map(|newest| format!("; use {}", describe(&newest))).unwrap_or_default();
+    format!("{} is deprecated{hint}", describe(&name))
+}
+
 /// The kinds of a definition.
 ///
 /// # Errors
@@ -113,7 +123,8 @@ pub(crate) fn kinds_of(spec: &Value) -> Result<DefinitionVersions, String> {
     let served = versions().filter(|version| version["served"] == true).map(|version| kind_of(spec, version));
     let stored = versions().find(|version| version["storage"] == true);
     let storage = stored.ok_or("a CustomResourceDefinition without a storage version")?;
-    Ok(DefinitionVersions { served: served.collect::<Result<_, _>>()?, storage: kind_of(spec, storage)? })
+    let spec_digest = Sha256::digest(spec.to_string()).into();
+    Ok(DefinitionVersions { served: served.collect::<Result<_, _>>()?, storage: kind_of(spec, storage)?, spec_digest })
 }
 
 impl CustomKind {

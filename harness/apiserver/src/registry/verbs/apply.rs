@@ -34,7 +34,7 @@ impl Server {
         };
         let (config, version) = (config(request)?, kind.api_version());
         let (live, old_managers) = match &old {
-            Some(old) => (old.as_kind(kind).body.clone(), old.managers.clone()),
+            Some(old) => (old.as_kind(kind, &self.kinds).body.clone(), old.managers.clone()),
             None => (normalize(kind, json!({}))?, None),
         };
         let of = kind.custom.map_or_else(|| TYPES.get(kind.table_index()), |custom| custom.typed());

@@ -53,11 +53,11 @@ impl Server {
             return Err(StatusError::unsupported("a dry run that takes an object's last finalizers off"));
         }
         if removed && !request.kind.returns_deleted {
-            return Ok(json_response(StatusCode::OK, &success_status(&state.as_kind(request.kind))));
+            return Ok(json_response(StatusCode::OK, &success_status(&state.as_kind(request.kind, &self.kinds))));
         }
         Ok(json_bytes_response(
             StatusCode::OK,
-            state.as_kind(request.response_kind()).text(request.http.managed_fields),
+            state.as_kind(request.response_kind(), &self.kinds).text(request.http.managed_fields),
         ))
     }
 
@@ -83,7 +83,7 @@ impl Server {
         for object in found.iter().filter(|object| selector.is_empty() || selector.matches(&object.body)) {
             self.delete_object(object, &options, request.now)?;
             // Upstream lists the objects as they were before the deletion.
-            let shown = object.as_kind(kind);
+            let shown = object.as_kind(kind, &self.kinds);
             items.push(if request.kind.custom.is_some() { shown.typed() } else { shown.with_managers() });
         }
         let version = self.store.version().to_string();

@@ -42,7 +42,7 @@ impl Server {
         } else {
             self.store.put(stored_kind, key, body, managers)
         };
-        stored.as_kind(kind)
+        stored.as_kind(kind, &self.kinds)
     }
 
     /// Removes an object, unless this is a dry run.

@@ -45,7 +45,7 @@ impl Server {
         let mut objects = self.store.list_at(request.kind, &request.info.namespace, at);
         // Field selectors of a custom resource refer to the requested version.
         if request.kind.custom.is_some() {
-            objects.iter_mut().for_each(|(_, object)| *object = object.as_kind(request.kind));
+            objects.iter_mut().for_each(|(_, object)| *object = object.as_kind(request.kind, &self.kinds));
         }
         if let Some(from) = &from {
             objects.retain(|(key, _)| list_position(key) > *from);
@@ -74,7 +74,7 @@ impl Server {
         let (list_kind, version) = (kind.list_kind(), kind.api_version());
         let start = format!("{{\"kind\":\"{list_kind}\",\"apiVersion\":\"{version}\",\"metadata\":{meta},\"items\":[");
         let mut body = start.into_bytes();
-        for (index, object) in objects.iter().map(|(_, object)| object.as_kind(kind)).enumerate() {
+        for (index, object) in objects.iter().map(|(_, object)| object.as_kind(kind, &self.kinds)).enumerate() {
             if index > 0 {
                 body.push(b',');
             }

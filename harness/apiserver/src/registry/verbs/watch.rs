@@ -13,7 +13,7 @@ use crate::registry::state::Server;
 use crate::storage::object::StoredObject;
 use crate::storage::store::ChangeRecord;
 use crate::storage::watch::{EventType, WatchCursor, WatchEvent, line};
-use crate::types::kinds::ResourceKind;
+use crate::types::kinds::{Kinds, ResourceKind};
 
 impl Server {
     pub(crate) fn watch(&mut self, request: &ResourceRequest<'_>) -> ApiResult<ApiResponse> {
@@ -25,6 +25,7 @@ impl Server {
         let timeout = query::number(request.http, "timeoutSeconds")?.filter(|seconds| *seconds != 0);
         let mut cursor = WatchCursor {
             kind: request.kind,
+            spec_digest: self.kinds.spec_digest(request.kind),
             namespace: request.info.namespace.clone(),
             selector,
             version: requested.unwrap_or(latest),
@@ -51,7 +52,7 @@ impl Server {
                 .list(request.kind, &cursor.namespace)
                 .filter(|object| selector.is_empty() || selector.matches(&object.body));
             cursor.initial_events = objects
-                .map(|object| WatchEvent::Object(EventType::Added, object.as_kind(cursor.source_kind())))
+                .map(|object| WatchEvent::Object(EventType::Added, object.as_kind(cursor.source_kind(), &self.kinds)))
                 .collect();
             // By default upstream marks the end of the initial events if the client requests any
             // version.
@@ -86,8 +87,11 @@ impl Server {
         }
         let until = until.min(self.store.version());
         let changes = self.store.since(cursor.version).iter().take_while(|change| change.version <= until);
-        let events = changes.filter_map(|change| cursor.event_of(change)).collect();
+        let events = changes.filter_map(|change| cursor.event_of(change, &self.kinds)).collect();
         cursor.version = cursor.version.max(until);
+        // Upstream ends the watches of a kind when its definition changes.
+        cursor.is_finished =
+            cursor.spec_digest.is_some_and(|digest| self.kinds.spec_digest(cursor.kind) != Some(digest));
         events
     }
 
@@ -107,7 +111,7 @@ impl WatchCursor {
         self.format.source_kind(self.kind)
     }
 
-    fn event_of(&self, change: &ChangeRecord) -> Option<WatchEvent> {
+    fn event_of(&self, change: &ChangeRecord, kinds: &Kinds) -> Option<WatchEvent> {
         let key = &change.key;
         if key.kind != self.kind.order() || !(self.namespace.is_empty() || key.namespace == self.namespace) {
             return None;
@@ -117,14 +121,16 @@ impl WatchCursor {
         let was_selected = before.as_ref().is_some_and(|object| is_selected(object));
         match (change.after(), change.last()) {
             (Some(after), _) => match (was_selected, is_selected(&after)) {
-                (false, true) => Some(WatchEvent::Object(EventType::Added, after.as_kind(self.source_kind()))),
-                (true, true) => Some(WatchEvent::Object(EventType::Modified, after.as_kind(self.source_kind()))),
+                (false, true) => Some(WatchEvent::Object(EventType::Added, after.as_kind(self.source_kind(), kinds))),
+                (true, true) => Some(WatchEvent::Object(EventType::Modified, after.as_kind(self.source_kind(), kinds))),
                 // Upstream sends the old state at the new version.
-                (true, false) => Some(WatchEvent::Encoded(deleted_event(&before?.as_kind(self.source_kind()), &after))),
+                (true, false) => {
+                    Some(WatchEvent::Encoded(deleted_event(&before?.as_kind(self.source_kind(), kinds), &after)))
+                }
                 (false, false) => None,
             },
             (None, Some(last)) if was_selected => {
-                Some(WatchEvent::Object(EventType::Deleted, last.as_kind(self.source_kind())))
+                Some(WatchEvent::Object(EventType::Deleted, last.as_kind(self.source_kind(), kinds)))
             }
             _ => None,
         }

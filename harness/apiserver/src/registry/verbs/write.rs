@@ -71,6 +71,10 @@ impl Server {
         // Upstream runs admission before it generates names.
         let admission_name = if generates_name { &base } else { &name };
         let admission_name = if admission_name.is_empty() { "Unknown" } else { admission_name.as_str() };
+        if kind.custom.is_some() && self.is_definition_terminating(kind) {
+            let why = "create not allowed while custom resource definition is terminating";
+            return Err(StatusError::forbidden(kind, admission_name, why));
+        }
         if kind.namespaced {
             namespace_lifecycle::check(self, kind, &namespace, admission_name)?;
         }
@@ -136,7 +140,7 @@ impl Server {
         strategy.begin_create(self, &mut body);
         prepare::drop_empty_lists(kind, &mut body);
         let body = normalize(kind, body)?;
-        let object = self.put_object(kind, key, body, managers).as_kind(request.response_kind());
+        let object = self.put_object(kind, key, body, managers).as_kind(request.response_kind(), &self.kinds);
         if self.dry_run {
             // A dry run has no version but that of the request.
             let mut created = object.typed();
@@ -197,7 +201,7 @@ impl Server {
             return self.apply(request, status);
         }
         let old = self.existing_object(request)?;
-        let new = self.apply_patch(request, &old.as_kind(request.kind))?;
+        let new = self.apply_patch(request, &old.as_kind(request.kind, &self.kinds))?;
         let new = convert_object(new, request.kind, request.kind.inner());
         self.replace_and_respond(request, &old, new, None, status)
     }
@@ -210,7 +214,7 @@ impl Server {
         applied: Option<Managers>,
         status: bool,
     ) -> ApiResult<ApiResponse> {
-        let object = self.replace(request, old, new, applied, status)?.as_kind(request.response_kind());
+        let object = self.replace(request, old, new, applied, status)?.as_kind(request.response_kind(), &self.kinds);
         Ok(json_bytes_response(StatusCode::OK, object.text(request.http.managed_fields)))
     }
 

@@ -255,36 +255,45 @@ fn check_names(names: &Value, path: &str, errors: &mut Vec<FieldError>) {
     each("categories", errors);
 }
 
-/// Groups of the Kubernetes community need an approval annotation. Upstream: `validateAPIApproval`.
-fn approval(new: &Value, old: Option<&Value>) -> Option<FieldError> {
-    const ANNOTATION: &str = "api-approved.kubernetes.io";
-    const PATH: &str = "metadata.annotations[api-approved.kubernetes.io]";
-    const SEE: &str = "see https://github.com/kubernetes/enhancements/pull/1111";
-    let group = text(&new["spec"], "group");
-    let protected = ["k8s.io", "kubernetes.io"]
+const APPROVAL: &str = "api-approved.kubernetes.io";
+const SEE: &str = "see https://github.com/kubernetes/enhancements/pull/1111";
+
+/// The status, the reason and the message of the condition of a definition whose group belongs to
+/// the Kubernetes community and needs an approval.
+pub(crate) fn approval_condition(body: &Value) -> Option<(&'static str, &'static str, String)> {
+    let group = text(&body["spec"], "group");
+    let is_protected = ["k8s.io", "kubernetes.io"]
         .iter()
         .any(|domain| group.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')));
-    let state = |body: &Value| {
-        let given = text(&body["metadata"]["annotations"], ANNOTATION).to_owned();
-        let state = match given.as_str() {
-            "" => "missing",
-            given if given.starts_with("unapproved") => "bypassed",
-            given if conversion::is_absolute_url(given) => "approved",
-            _ => "invalid",
-        };
-        (state, given)
-    };
-    let (found, given) = state(new);
-    if !protected || old.is_some_and(|old| state(old).0 == found) {
+    is_protected.then(|| approval_state(body))
+}
+
+/// Upstream: `GetAPIApprovalState`.
+fn approval_state(body: &Value) -> (&'static str, &'static str, String) {
+    let why = format!("protected groups must have approval annotation \"{APPROVAL}\"");
+    match text(&body["metadata"]["annotations"], APPROVAL) {
+        "" => ("False", "MissingAnnotation", format!("{why}, {SEE}")),
+        given if given.starts_with("unapproved") => {
+            ("False", "UnapprovedAnnotation", format!("not approved: {given:?}"))
+        }
+        given if conversion::is_absolute_url(given) => ("True", "ApprovedAnnotation", format!("approved in {given}")),
+        _ => {
+            let why = format!("{why} with either a URL or a reason starting with \"unapproved\", {SEE}");
+            ("False", "InvalidAnnotation", why)
+        }
+    }
+}
+
+/// Groups of the Kubernetes community need an approval annotation. Upstream: `validateAPIApproval`.
+fn approval(new: &Value, old: Option<&Value>) -> Option<FieldError> {
+    const PATH: &str = "metadata.annotations[api-approved.kubernetes.io]";
+    let (_, state, why) = approval_condition(new)?;
+    if old.is_some_and(|old| approval_state(old).1 == state) {
         return None;
     }
-    let why = format!("protected groups must have approval annotation \"{ANNOTATION}\"");
-    match found {
-        "missing" => Some(FieldError::required(PATH, &format!("{why}, {SEE}"))),
-        "invalid" => {
-            let why = format!("{why} with either a URL or a reason starting with \"unapproved\", {SEE}");
-            Some(FieldError::invalid(PATH, given, why))
-        }
+    match state {
+        "MissingAnnotation" => Some(FieldError::required(PATH, &why)),
+        "InvalidAnnotation" => Some(FieldError::invalid(PATH, text(&new["metadata"]["annotations"], APPROVAL), why)),
         _ => None,
     }
 }
