@@ -15,10 +15,12 @@ use crate::registry::validate::network::{PROTOCOLS, label};
 use crate::registry::validate::scalars;
 use crate::schema::printers::cells::{age, items, labels, name, number, or};
 use crate::schema::printers::columns::{AGE, Column, NAME, text, wide};
+use crate::types::addresses::is_ip;
 use crate::types::field_error::FieldError;
 use crate::types::kinds::{ALL, ResourceKind, SelectableFields, kind};
 use crate::types::names;
 
+const IP_MODES: [&str; 2] = ["Proxy", "VIP"];
 const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
 
 pub(crate) static KIND: ResourceKind = ResourceKind {
@@ -44,6 +46,13 @@ impl Strategy for ServiceStrategy {
 
     fn set_defaults(&self, service: &mut Value) {
         set_defaults(entry(service, "spec"));
+        if service["spec"]["type"] == "LoadBalancer" && service["status"]["loadBalancer"].is_object() {
+            for ingress in elements(&mut service["status"]["loadBalancer"], "ingress") {
+                if ingress["ip"].as_str().is_some_and(|address| !address.is_empty()) {
+                    set(ingress, "ipMode", json!("VIP"));
+                }
+            }
+        }
     }
 
     fn storage_folder(&self) -> Option<&'static str> {
@@ -101,12 +110,6 @@ impl Strategy for ServiceStrategy {
 
     fn unsupported_feature(&self, new: &Value, old: Option<&Value>) -> Option<String> {
         unsupported_feature(&new["spec"], old.map(|old| &old["spec"]))
-    }
-
-    fn unsupported_status(&self, service: &Value) -> Option<String> {
-        let is_balanced = service["spec"]["type"] == "LoadBalancer";
-        let has_ingress = !service["status"]["loadBalancer"]["ingress"].is_null();
-        (is_balanced && has_ingress).then(|| "the status of a load balancer".to_owned())
     }
 
     fn columns(&self) -> &'static [Column] {
@@ -192,13 +195,40 @@ fn warnings(spec: &Value) -> Vec<String> {
     all.into_iter().filter(|(holds, _)| *holds).map(|(_, warning)| warning.to_owned()).collect()
 }
 
-/// Rejects load balancer addresses in the status of a Service of another type. Upstream:
-/// `ValidateLoadBalancerStatus`.
-fn validate_status(service: &Value) -> Option<FieldError> {
-    let ingress = service["status"]["loadBalancer"]["ingress"].as_array()?;
-    let is_wrong = service["spec"]["type"] != "LoadBalancer" && !ingress.is_empty();
-    let why = "may only be used when `spec.type` is 'LoadBalancer'";
-    is_wrong.then(|| FieldError::forbidden("status.loadBalancer.ingress", why))
+/// Upstream: `ValidateLoadBalancerStatus`.
+fn validate_status(service: &Value) -> Vec<FieldError> {
+    const PATH: &str = "status.loadBalancer.ingress";
+    let ingress: Vec<&Value> = items(&service["status"]["loadBalancer"]["ingress"]).collect();
+    if service["spec"]["type"] != "LoadBalancer" {
+        let why = "may only be used when `spec.type` is 'LoadBalancer'";
+        return ingress.first().map(|_| FieldError::forbidden(PATH, why)).into_iter().collect();
+    }
+    let mut errors = Vec::new();
+    for (at, ingress) in ingress.into_iter().enumerate() {
+        let path = |name: &str| format!("{PATH}[{at}].{name}");
+        let text = |name: &str| ingress[name].as_str().unwrap_or_default();
+        let (address, host) = (text("ip"), text("hostname"));
+        if !address.is_empty() {
+            errors.extend(scalars::address(address, &path("ip")));
+        }
+        match ingress["ipMode"].as_str() {
+            Some(_) if address.is_empty() => {
+                errors.push(FieldError::forbidden(&path("ipMode"), "may not be specified when `ip` is not set"));
+            }
+            Some(mode) if !IP_MODES.contains(&mode) => {
+                errors.push(FieldError::unsupported(&path("ipMode"), mode, &IP_MODES));
+            }
+            _ => {}
+        }
+        if !host.is_empty() {
+            errors.extend(scalars::invalid(&path("hostname"), host, names::dns_subdomain(host)));
+            if is_ip(host) {
+                let why = "must be a DNS name, not an IP address";
+                errors.push(FieldError::invalid(&path("hostname"), host, why));
+            }
+        }
+    }
+    errors
 }
 
 /// Rejects changes of the cluster IP of a Service. Upstream: `validateUpgradeDowngradeClusterIPs`.
