@@ -107,17 +107,17 @@ impl Strategy for PodStrategy {
     }
 
     fn validate(&self, new: &Value) -> Vec<FieldError> {
-        let mut errors = self.validate_metadata(new);
-        errors.extend(pod::annotations(&new["metadata"], "metadata.annotations"));
-        errors.extend(pod::spec(&new["spec"], "spec"));
-        errors.extend(validate_images(&new["spec"]));
+        let mut errors = self.validate_any(new);
+        if !new["spec"]["ephemeralContainers"][0].is_null() {
+            errors.push(FieldError::forbidden("spec.ephemeralContainers", "cannot be set on create"));
+        }
         errors
     }
 
     // Upstream also validates it as a new object.
     fn validate_update(&self, new: &Value, old: &Value) -> Vec<FieldError> {
         let mut errors = self.validate_metadata_update(new, old);
-        errors.extend(self.validate(new));
+        errors.extend(self.validate_any(new));
         errors.extend(validate_changed_annotations(new, old));
         errors.extend(validate_spec_update(&new["spec"], &old["spec"]));
         errors
@@ -179,6 +179,17 @@ impl Strategy for PodStrategy {
 
     fn row_conditions(&self, pod: &Value) -> Option<Value> {
         pods::completed(pod)
+    }
+}
+
+impl PodStrategy {
+    /// Validates what new and changed pods share.
+    fn validate_any(&self, new: &Value) -> Vec<FieldError> {
+        let mut errors = self.validate_metadata(new);
+        errors.extend(pod::annotations(&new["metadata"], "metadata.annotations"));
+        errors.extend(pod::spec(&new["spec"], "spec"));
+        errors.extend(validate_images(&new["spec"]));
+        errors
     }
 }
 

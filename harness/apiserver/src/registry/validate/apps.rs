@@ -114,6 +114,10 @@ pub(crate) fn pod_template_at(template: &Value, path: &str) -> Vec<FieldError> {
     errors.extend(meta::annotations(&template["metadata"]["annotations"], &annotations));
     errors.extend(pod::annotations(&template["metadata"], &annotations));
     errors.extend(pod::spec(&template["spec"], &format!("{path}.spec")));
+    if !template["spec"]["ephemeralContainers"][0].is_null() {
+        let why = "ephemeral containers not allowed in pod template";
+        errors.push(FieldError::forbidden(&format!("{path}.spec.ephemeralContainers"), why));
+    }
     errors
 }
 
