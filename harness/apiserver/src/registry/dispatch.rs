@@ -191,6 +191,10 @@ impl Server {
     }
 
     fn get_object(&mut self, request: &ResourceRequest<'_>) -> ApiResult<ApiResponse> {
+        if request.http.flag("export") {
+            let why = "the export parameter, deprecated since v1.14, is no longer supported";
+            return Err(StatusError::bad_request(why.to_owned()));
+        }
         let requested = request.resource_version().map_err(StatusError::plain_internal)?;
         if let Some(requested) = requested.filter(|requested| *requested > self.store.version()) {
             return Err(self.too_large_version(request.kind, requested));

@@ -16,6 +16,12 @@ async fn send(server: &ApiServer, path: &str, accept: &str) -> http::Response<ku
 }
 
 #[tokio::test(start_paused = true)]
+async fn clients_do_not_cache_responses() {
+    let response = send(&ApiServer::new(), "/api/v1/namespaces", "").await;
+    assert_eq!(response.headers()["cache-control"], "no-cache, private");
+}
+
+#[tokio::test(start_paused = true)]
 async fn serves_partial_metadata_in_protobuf() {
     let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"k": "v"},
         "metadata": {"name": "a", "namespace": "default", "labels": {"app": "web"}}});

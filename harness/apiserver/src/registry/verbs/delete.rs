@@ -37,6 +37,8 @@ pub(crate) struct DeleteOptions {
     pub(crate) uid: Option<String>,
     pub(crate) version: Option<String>,
     pub(crate) dry_run: bool,
+    /// The deprecated `orphanDependents: false`, to which upstream responds 202 if the object stays.
+    pub(crate) deletes_dependents: bool,
 }
 
 impl Server {
@@ -55,8 +57,9 @@ impl Server {
         if removed && !request.kind.returns_deleted {
             return Ok(json_response(StatusCode::OK, &success_status(&state.as_kind(request.kind, &self.kinds))));
         }
+        let code = if !removed && options.deletes_dependents { StatusCode::ACCEPTED } else { StatusCode::OK };
         Ok(json_bytes_response(
-            StatusCode::OK,
+            code,
             state.as_kind(request.response_kind(), &self.kinds).text(request.http.managed_fields),
         ))
     }
@@ -379,6 +382,7 @@ pub(crate) fn parse_delete_options(body: &Value) -> ApiResult<DeleteOptions> {
         uid: text("/preconditions/uid"),
         version: text("/preconditions/resourceVersion"),
         dry_run: !dry_run.is_empty(),
+        deletes_dependents: orphans == Some(false),
     })
 }
 
