@@ -82,14 +82,10 @@ impl Strategy for JobStrategy {
         if old.is_some() { Vec::new() } else { name_warning(new, "Pod names and hostnames").into_iter().collect() }
     }
 
-    fn unsupported_feature(&self, new: &Value, old: Option<&Value>) -> Option<String> {
+    fn unsupported_feature(&self, new: &Value, _: Option<&Value>) -> Option<String> {
         let spec = &new["spec"];
         let found = unsupported_field("Job", spec, &UNSUPPORTED_OF_JOBS);
-        found.or_else(|| pod_level_resources(&spec["template"])).or_else(|| {
-            let suspended = old.is_some_and(|old| old["spec"]["suspend"] == true);
-            let changed = suspended && old.is_some_and(|old| old["spec"]["template"] != spec["template"]);
-            changed.then(|| "a change of a suspended Job's template".to_owned())
-        })
+        found.or_else(|| pod_level_resources(&spec["template"]))
     }
 
     fn shares_template_labels(&self) -> bool {
@@ -211,6 +207,7 @@ fn indexed_name(job: &Value) -> Option<FieldError> {
 
 /// Validates an update, besides the rules for new Jobs: upstream validates the spec twice.
 fn validate_changes(new: &Value, old: &Value) -> Vec<FieldError> {
+    let is_mutable = has_mutable_template(old);
     let (new, old) = (&new["spec"], &old["spec"]);
     let mut errors = selecting_spec(new);
     if new["completionMode"] == "Indexed"
@@ -230,9 +227,59 @@ fn validate_changes(new: &Value, old: &Value) -> Vec<FieldError> {
         fixed("completions");
     }
     fixed("selector");
-    fixed("template");
+    if !is_mutable {
+        fixed("template");
+    }
     fixed("completionMode");
+    let pods = &new["template"]["spec"];
+    if is_mutable && *pods != with_free_fields(&old["template"]["spec"], pods) {
+        let at = errors.len() - usize::from(new["completionMode"] != old["completionMode"]);
+        errors.insert(at, FieldError::invalid("spec.template.spec", pods.clone(), "field is immutable"));
+    }
     errors
+}
+
+/// Whether a suspended Job has no pods, so that where its pods run and what they need may change.
+/// Upstream: `shouldAllowMutablePodTemplate`.
+fn has_mutable_template(job: &Value) -> bool {
+    let status = &job["status"];
+    let is = |one: &Value| one["type"] == "Suspended" && one["status"] == "True";
+    let is_stopped =
+        status["startTime"].is_null() || status["conditions"].as_array().is_some_and(|all| all.iter().any(is));
+    job["spec"]["suspend"] == true && is_stopped && status["active"].as_i64().unwrap_or(0) == 0
+}
+
+/// The spec of the pods of a Job with the fields of a new one that may change. Upstream:
+/// `validatePodTemplateUpdate`, `validatePodResourceUpdatesOnly`.
+fn with_free_fields(old: &Value, new: &Value) -> Value {
+    let mut old = old.clone();
+    let Some(fields) = old.as_object_mut() else { return old };
+    for name in ["nodeSelector", "tolerations", "schedulingGates"] {
+        fields.remove(name);
+        fields.extend(new.get(name).map(|value| (name.to_owned(), value.clone())));
+    }
+    let affinity = &new["affinity"]["nodeAffinity"];
+    if let Some(affinities) = fields.get_mut("affinity").and_then(Value::as_object_mut) {
+        affinities.remove("nodeAffinity");
+        if !affinity.is_null() {
+            affinities.insert("nodeAffinity".to_owned(), affinity.clone());
+        }
+        // Affinities may be taken away as a whole if there were no others.
+        if affinities.is_empty() && new["affinity"].is_null() {
+            fields.remove("affinity");
+        }
+    } else if !affinity.is_null() {
+        fields.insert("affinity".to_owned(), json!({"nodeAffinity": affinity}));
+    }
+    for list in ["containers", "initContainers"] {
+        let containers = fields.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten();
+        for (container, new) in containers.zip(new[list].as_array().into_iter().flatten()) {
+            if container["name"] == new["name"] {
+                container["resources"] = new["resources"].clone();
+            }
+        }
+    }
+    old
 }
 
 /// Validates the generated labels and selector.
