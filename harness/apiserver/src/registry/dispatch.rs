@@ -90,6 +90,10 @@ impl Server {
         let Some(kind) = self.kinds.served(&info.group, path_version(&request.path), &info.resource) else {
             return discovery::absent(&info);
         };
+        if !kind.namespaced && !info.namespace.is_empty() && info.resource != "namespaces" {
+            let is_custom = kind.custom.is_some();
+            return if is_custom { Ok(discovery::not_found_response()) } else { Err(StatusError::no_path()) };
+        }
         self.warnings.extend(kind.custom.and_then(|custom| custom.deprecation.clone()));
         if kind.unsupported_subresources.contains(&info.subresource.as_str()) {
             return Err(StatusError::unsupported(format!("{}/{}", kind.plural, info.subresource)));

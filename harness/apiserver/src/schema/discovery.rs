@@ -73,7 +73,7 @@ fn aggregated(kinds: &Kinds, core: bool, encoding: Encoding) -> ApiResult<ApiRes
 }
 
 /// The response to a path of an unknown group.
-fn not_found_response() -> ApiResponse {
+pub(crate) fn not_found_response() -> ApiResponse {
     let (code, content_type) = (StatusCode::NOT_FOUND, "text/plain; charset=utf-8");
     ApiResponse::Complete { code, body: "404 page not found\n".into(), warnings: Vec::new(), content_type }
 }

@@ -74,13 +74,17 @@ impl Server {
 
     pub(crate) fn delete_collection(&mut self, request: &ResourceRequest<'_>) -> ApiResult<ApiResponse> {
         let selector = query::list(request.http, request.kind, false)?;
-        if ["limit", "continue", "resourceVersion"].iter().any(|name| !matches!(request.http.param(name), "" | "0")) {
-            return Err(StatusError::unsupported("the deletion of a part of a collection, or of what it once was"));
+        const PART: &str = "the deletion of a part of a collection, or of what it once was";
+        if ["continue", "resourceVersion"].iter().any(|name| !matches!(request.http.param(name), "" | "0")) {
+            return Err(StatusError::unsupported(PART));
         }
         let options = delete_options(&self.kinds, request)?;
         self.dry_run = options.dry_run;
         self.warn_about_preserved_pods(request, &options);
         let found: Vec<_> = self.store.list(request.kind, &request.info.namespace).collect();
+        if request.http.param("limit").parse().is_ok_and(|limit| (1..found.len()).contains(&limit)) {
+            return Err(StatusError::unsupported(PART));
+        }
         let kind = request.response_kind();
         let mut items = Vec::new();
         for object in found.iter().filter(|object| selector.is_empty() || selector.matches(&object.body)) {
