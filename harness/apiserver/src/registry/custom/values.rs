@@ -68,11 +68,32 @@ fn validate(schema: &Schema, new: &Value, old: Option<&Value>, at: &Location<'_>
         result.passed += 1;
     }
     // An unchanged value may stay invalid.
-    if old == Some(new) {
+    if old.is_some_and(|old| is_unchanged(schema, new, old)) {
         result.errors.clear();
         result.error_texts.clear();
     }
     result
+}
+
+/// Whether a value is as it was before, but for the order in lists whose items have keys. Upstream:
+/// `CorrelatedObject.CachedDeepEqual`.
+fn is_unchanged(schema: &Schema, new: &Value, old: &Value) -> bool {
+    let same_field = |(name, value): (&String, &Value)| match (old.get(name), schema.property(name)) {
+        (Some(old), Some(of)) => is_unchanged(of, value, old),
+        (old, _) => old == Some(value),
+    };
+    match (new, old) {
+        _ if new == old => true,
+        (Value::Object(fields), Value::Object(before)) => fields.len() == before.len() && fields.iter().all(same_field),
+        (Value::Array(items), Value::Array(before)) => {
+            let pairs = pairs(schema, Some(old));
+            let pair = |item: &Value| pairs.get(&keys_of(schema, item).to_string()).copied();
+            let of = schema.items.as_deref();
+            let is_same = |item: &Value| of.zip(pair(item)).is_some_and(|(of, old)| is_unchanged(of, item, old));
+            items.len() == before.len() && items.iter().all(is_same)
+        }
+        _ => false,
+    }
 }
 
 impl Location<'_> {
