@@ -37,7 +37,7 @@ pub(crate) struct DeleteOptions {
     pub(crate) uid: Option<String>,
     pub(crate) version: Option<String>,
     pub(crate) dry_run: bool,
-    /// The deprecated `orphanDependents: false`, to which upstream responds 202 if the object stays.
+    /// The deprecated `orphanDependents: false`: upstream responds 202 if the object stays.
     pub(crate) deletes_dependents: bool,
 }
 
