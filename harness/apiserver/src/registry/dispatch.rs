@@ -90,9 +90,13 @@ impl Server {
         let Some(kind) = self.kinds.served(&info.group, path_version(&request.path), &info.resource) else {
             return discovery::absent(&info);
         };
+        let is_custom = kind.custom.is_some();
         if !kind.namespaced && !info.namespace.is_empty() && info.resource != "namespaces" {
-            let is_custom = kind.custom.is_some();
             return if is_custom { Ok(discovery::not_found_response()) } else { Err(StatusError::no_path()) };
+        }
+        let reads_all = matches!(info.verb, Verb::List | Verb::Watch);
+        if is_custom && kind.namespaced && info.namespace.is_empty() && !is_unnamed && !reads_all {
+            return Ok(discovery::not_found_response());
         }
         self.warnings.extend(kind.custom.and_then(|custom| custom.deprecation.clone()));
         if kind.unsupported_subresources.contains(&info.subresource.as_str()) {
