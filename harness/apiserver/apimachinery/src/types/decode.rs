@@ -221,6 +221,9 @@ impl TypeDecoder {
         match (shape, value) {
             (_, Value::Null) => Ok(zero(shape)),
             (ValueType::StructOrOther(object, _), value @ Value::Object(_)) => self.value(owner, go, object, value),
+            (ValueType::StructOrOther(_, others), value @ Value::Array(_)) if matches!(&**others, ValueType::List(item) if matches!(**item, ValueType::Struct(_))) => {
+                self.value(owner, go, others, value)
+            }
             (ValueType::Struct(type_index), value) => self.object(owner, go, *type_index, value),
             (ValueType::List(item), Value::Array(mut items)) => {
                 let go = go.strip_prefix("[]").unwrap_or(go);
