@@ -76,7 +76,7 @@ impl StoredVersion {
 }
 
 impl PackedObject {
-    /// The object. While somebody has it, others get the same one, so that it is decoded once.
+    /// The object. While a reader has it, others get the same one, so that it is decoded once.
     fn object(&self) -> Arc<StoredObject> {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         read.upgrade().unwrap_or_else(|| {

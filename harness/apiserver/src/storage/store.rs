@@ -1,6 +1,6 @@
 //! The store: all objects in order, and a log of all changes.
 //!
-//! Decoded objects take much memory, so only those of each kind that were written last stay decoded,
+//! Decoded objects take much memory, so only those of a kind that were written last stay decoded,
 //! and in the log those of the newest changes; the others are packed as JSON text, and decoded on
 //! access. By kind, because what each write reads, such as namespaces, is written once.
 //!
