@@ -74,8 +74,9 @@ impl StoredObject {
             body = custom.pruned(body);
             custom.fill(&mut body);
         }
-        let custom = kind.custom.filter(|_| !stored.is_some_and(|stored| stored.is(kind)));
-        let body = custom.map_or(body.clone(), |custom| custom.pruned(body));
+        if let Some(custom) = kind.custom.filter(|_| stored.is_none_or(|stored| !stored.is(kind))) {
+            body = custom.pruned(body);
+        }
         Self::of(kind, body, self.managers.clone(), self.version)
     }
 }

@@ -152,8 +152,9 @@ impl ApiServer {
         let notifiers: Vec<Notifier> = {
             let all = locked(&self.shared.writes_by_kind);
             // The watches of a kind end when its definition changes.
-            let is_defined = |kind: &&KindOrder| definitions.iter().any(|name| kind.is_defined_by(name));
-            kinds.extend(all.keys().filter(is_defined));
+            for name in &definitions {
+                kinds.extend(all.keys().filter(|kind| kind.is_defined_by(name)));
+            }
             kinds.iter().filter_map(|kind| all.get(kind).cloned()).collect()
         };
         notifiers.iter().for_each(Notifier::notify);

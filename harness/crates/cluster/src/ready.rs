@@ -118,13 +118,17 @@ impl ControlPlaneSecrets {
 fn keep_log(dir: &Path, program: &str) -> (PathBuf, String) {
     let log = log(dir, program);
     let text = String::from_utf8_lossy(&std::fs::read(&log).unwrap_or_default()).into_owned();
-    let full_disk = private_fs::describe_full_disk(dir);
-    let excerpt = output::excerpt(&text).into_iter().chain(full_disk).collect::<Vec<_>>().join("\n");
+    let excerpt = excerpt(&text, dir);
     let saved = user_dir::user_temp_dir().map(|folder| folder.join(format!("failed-{program}.log")));
     match saved {
         Ok(saved) if write_private_file(&saved, text.as_bytes()).is_ok() => (saved, excerpt),
         _ => (log, excerpt),
     }
+}
+
+/// An excerpt of what a program has printed, and whether the disk of its folder is full.
+pub(crate) fn excerpt(text: &str, dir: &Path) -> String {
+    output::excerpt(text).into_iter().chain(private_fs::describe_full_disk(dir)).collect::<Vec<_>>().join("\n")
 }
 
 fn readyz() -> hyper::Request<Vec<u8>> {

@@ -16,11 +16,12 @@ use std::time::Duration;
 use kube_apiserver_sim::{ApiServer, Latency, ListenHandle, ListenOptions, NOT_BEFORE_PATH, UNSUPPORTED_PATH};
 use lockstep_recording::Identity;
 use lockstep_recording::controllers::ControllerSet;
-use lockstep_support::{clock, output, private_fs};
+use lockstep_support::clock;
 use tokio::task::AbortHandle;
 
 use crate::backend::{ClusterFacts, Connect, Prove, Teardown};
 use crate::certificates::Authority;
+use crate::ready;
 use crate::supervise::{self, Child, ProcessId, ProcessSpec};
 use crate::supervised_cluster::{self, SupervisedCluster};
 use crate::user_dir::{self, write_private_file};
@@ -133,10 +134,7 @@ async fn wait_for_access(child: &Child, dir: &Path) -> Result<ClusterAccess, Clu
         if let Some(access) = read_access(dir) {
             return Ok(access);
         }
-        let excerpt = || {
-            let text = std::fs::read_to_string(&log).unwrap_or_default();
-            output::excerpt(&text).into_iter().chain(private_fs::describe_full_disk(dir)).collect::<Vec<_>>().join("\n")
-        };
+        let excerpt = || ready::excerpt(&std::fs::read_to_string(&log).unwrap_or_default(), dir);
         if let Some(exit) = child.exited() {
             return Err(ClusterError::Exited { program: PROGRAM.to_owned(), exit, excerpt: excerpt(), log });
         }

@@ -217,25 +217,19 @@ fn validate_changes(new: &Value, old: &Value) -> Vec<FieldError> {
         let why = "can only be modified in tandem with spec.parallelism";
         errors.push(FieldError::invalid("spec.completions", count, why));
     }
-    let mut fixed = |name: &str| {
-        if new[name] != old[name] {
-            let path = format!("spec.{name}");
-            errors.push(FieldError::invalid(&path, new[name].clone(), "field is immutable"));
-        }
-    };
+    let immutable = |path: &str, value: &Value| FieldError::invalid(path, value.clone(), "field is immutable");
+    let fixed = |name: &str| (new[name] != old[name]).then(|| immutable(&format!("spec.{name}"), &new[name]));
     if new["completionMode"] != "Indexed" {
-        fixed("completions");
+        errors.extend(fixed("completions"));
     }
-    fixed("selector");
-    if !is_mutable {
-        fixed("template");
-    }
-    fixed("completionMode");
+    errors.extend(fixed("selector"));
     let pods = &new["template"]["spec"];
-    if is_mutable && *pods != with_free_fields(&old["template"]["spec"], pods) {
-        let at = errors.len() - usize::from(new["completionMode"] != old["completionMode"]);
-        errors.insert(at, FieldError::invalid("spec.template.spec", pods.clone(), "field is immutable"));
+    if !is_mutable {
+        errors.extend(fixed("template"));
+    } else if *pods != with_free_fields(&old["template"]["spec"], pods) {
+        errors.push(immutable("spec.template.spec", pods));
     }
+    errors.extend(fixed("completionMode"));
     errors
 }
 
