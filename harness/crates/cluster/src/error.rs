@@ -33,6 +33,14 @@ pub enum ClusterError {
         /// The system's error.
         source: std::io::Error,
     },
+    /// The folder for temporary files has no place for the harness's own.
+    #[error("cannot create {}: {source}; set TMPDIR to a folder that can be written to", path.display())]
+    TempDir {
+        /// The harness's own folder.
+        path: PathBuf,
+        /// The system's error.
+        source: std::io::Error,
+    },
     /// Other users can access the state folder.
     #[error("{} must be a folder that only this user can access; remove it, or set TMPDIR to another folder", .0.display())]
     NotPrivate(PathBuf),

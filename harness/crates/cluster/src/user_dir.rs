@@ -15,9 +15,16 @@ use crate::ClusterError;
 /// Other users can write to the temporary folder, so it is used only if it is a real folder of this
 /// user, inaccessible to others.
 pub(super) fn user_temp_dir() -> Result<PathBuf, ClusterError> {
+    user_dir_in(&std::env::temp_dir())
+}
+
+fn user_dir_in(parent: &Path) -> Result<PathBuf, ClusterError> {
     let user = rustix::process::getuid().as_raw();
-    let folder = std::env::temp_dir().join(format!("lockstep-{user}"));
-    make_private_dir(&folder)?;
+    let folder = parent.join(format!("lockstep-{user}"));
+    make_private_dir(&folder).map_err(|error| match error {
+        ClusterError::File { path, source } => ClusterError::TempDir { path, source },
+        error => error,
+    })?;
     Ok(folder)
 }
 
@@ -104,6 +111,16 @@ fn lock_blocking(path: &Path) -> io::Result<FileLock> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn missing_folder_for_temporary_files_is_reported_with_its_variable() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = user_dir_in(&folder.path().join("missing")).unwrap_err().to_string();
+        assert!(
+            error.contains("/missing/lockstep-") && error.ends_with("set TMPDIR to a folder that can be written to")
+        );
+        user_dir_in(folder.path()).unwrap();
+    }
 
     #[test]
     fn lock_on_removed_file_is_taken_again() {
