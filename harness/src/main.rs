@@ -1,13 +1,13 @@
 //! The `lockstep` command: sets up logging, embedded cases, signals and the runtime, runs the
 //! command from the library, and returns its exit code.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use include_dir::{Dir, include_dir};
-use lockstep::cli::{Cli, CliError};
+use lockstep::cli::{Cli, CliError, may_have_colours};
 use lockstep_cluster::supervise::{Interrupt, interrupt};
 use lockstep_subject::SUBJECT_TARGETS;
 use lockstep_support::outcome::InterruptCause;
@@ -32,8 +32,7 @@ fn main() -> ExitCode {
     let filter = tracing_subscriber::EnvFilter::try_from_env("LOCKSTEP_LOG").unwrap_or_else(|_| quiet());
     // Standard error may be closed, so a failure to log cannot be reported either.
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    // The library's own default heeds NO_COLOR, and nothing else.
-    let log = if std::io::stderr().is_terminal() { log } else { log.with_ansi(false) };
+    let log = log.with_ansi(may_have_colours(&std::io::stderr()));
     log.log_internal_errors(false).init();
     collection::embed(|| all_files(&COLLECTION));
     let cli = match Cli::read(std::env::args_os()) {

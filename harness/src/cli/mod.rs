@@ -66,6 +66,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 pub use error::CliError;
 use futures::future::LocalBoxFuture;
 use lockstep_support::outcome::RunOutcome;
+pub use out::may_have_colours;
 use progress::Progress;
 use rerun_command::CommandLine;
 

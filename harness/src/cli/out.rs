@@ -7,6 +7,7 @@
 //! `println!` panics if standard output is closed. Here a closed standard output ends the command
 //! like a signal (`lockstep list | head -1`), and output to a closed standard error is dropped.
 
+use std::ffi::OsString;
 use std::fmt::Arguments;
 use std::io::{ErrorKind, IsTerminal, Write};
 
@@ -75,7 +76,38 @@ fn aside_now(text: Arguments<'_>) {
     let _ = writeln!(std::io::stderr().lock(), "{}", sanitize::for_terminal(&text.to_string(), || false));
 }
 
-/// Whether standard output is a terminal and may have colours.
+/// Whether standard output may have colours.
 pub(super) fn colour() -> bool {
-    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) && std::io::stdout().is_terminal()
+    may_have_colours(&std::io::stdout())
+}
+
+/// Whether a stream is a terminal that shows colours, and the user wants them.
+pub fn may_have_colours(stream: &impl IsTerminal) -> bool {
+    stream.is_terminal() && wants_colours(|name| std::env::var_os(name))
+}
+
+/// Follows `NO_COLOR`, and `TERM=dumb`, a terminal that shows escape sequences as text.
+fn wants_colours(variable: impl Fn(&str) -> Option<OsString>) -> bool {
+    variable("NO_COLOR").is_none_or(|value| value.is_empty()) && variable("TERM").is_none_or(|value| value != "dumb")
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::wants_colours;
+
+    #[rstest]
+    #[case("xterm", "", true)]
+    #[case("dumb", "", false)]
+    #[case("xterm", "1", false)]
+    fn colours_follow_the_environment(#[case] term: &str, #[case] no_color: &str, #[case] expected: bool) {
+        let variable = |name: &str| Some(if name == "TERM" { term.into() } else { no_color.into() });
+        assert_eq!(wants_colours(variable), expected);
+    }
+
+    #[test]
+    fn empty_environment_has_colours() {
+        assert!(wants_colours(|_| None));
+    }
 }
