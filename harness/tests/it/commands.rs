@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::installed::without_counts;
 
 /// `lockstep` in the repository, with a state folder for the tests.
-fn command(arguments: &[&str]) -> Command {
+pub(super) fn command(arguments: &[&str]) -> Command {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut command = Command::new(env!("CARGO_BIN_EXE_lockstep"));
     command.current_dir(root).args(arguments).env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"));
@@ -21,13 +21,13 @@ fn command(arguments: &[&str]) -> Command {
 }
 
 /// Runs `lockstep` in the repository; returns standard output and the exit code.
-fn lockstep(arguments: &[&str], environment: &[(&str, &str)]) -> (String, i32) {
+pub(super) fn lockstep(arguments: &[&str], environment: &[(&str, &str)]) -> (String, i32) {
     let output = command(arguments).envs(environment.iter().copied()).output().expect("it starts");
     (String::from_utf8(output.stdout).expect("text"), output.status.code().expect("it ends by itself"))
 }
 
 /// Runs `lockstep`; returns standard error and the exit code.
-fn stderr_of(arguments: &[&str]) -> (String, i32) {
+pub(super) fn stderr_of(arguments: &[&str]) -> (String, i32) {
     let output = command(arguments).output().expect("it starts");
     let stderr = String::from_utf8(output.stderr).expect("text");
     (without_counts(&stderr), output.status.code().expect("it ends by itself"))
@@ -35,7 +35,7 @@ fn stderr_of(arguments: &[&str]) -> (String, i32) {
 
 /// A temporary folder with a valid case and its timeline, a case that was edited after blessing, an
 /// invalid case, and an orphaned timeline.
-fn folder() -> (tempfile::TempDir, PathBuf) {
+pub(super) fn folder() -> (tempfile::TempDir, PathBuf) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cases/recreate");
     let folder = tempfile::tempdir().expect("a folder");
     let area = folder.path().join("area");
@@ -185,227 +185,11 @@ fn schema_prints_the_committed_schema() {
 }
 
 #[test]
-fn explain_describes_every_case() {
-    let (stdout, code) = lockstep(&["explain", "cases/rolling/quarter-on-ten.yaml"], &[]);
-    assert_eq!(code, 0);
-    let decided = stdout.lines().filter(|line| line.starts_with("  > rs")).collect::<Vec<_>>();
-    assert!(decided.len() == 7 && decided.iter().all(|line| line.contains(": ")), "{stdout}");
-    for part in [
-        "rs1 shrinks from 10 to 8: 10 are available and 8 must be, so 2 may go",
-        "rs2 grows from 3 to 5: 11 are wanted and at most 13 may be, so there is room for 2",
-        "rs2          ░░░░░   5 wanted, 0 available",
-        "step 2.1–2.5  ready 1 each: rs1 -1, rs2 +1",
-        "nothing is decided: the rollout is complete",
-    ] {
-        assert!(stdout.contains(part), "no `{part}` in\n{stdout}");
-    }
-    let (all, code) = lockstep(&["explain", "cases"], &[]);
-    assert!(code == 0 && all.lines().count() > 8_000);
-}
-
-#[test]
-fn explain_runs_an_unblessed_case() {
-    let case = "cases/rolling/surge-1-unavailable-0.yaml";
-    let folder = tempfile::tempdir().expect("a folder");
-    let copy = folder.path().join("mine.yaml");
-    std::fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(case), &copy).expect("readable");
-    let copy = copy.display().to_string();
-    assert!(lockstep(&["explain", &copy], &[]).0.contains("no timeline is blessed yet"));
-    let (live, code) = lockstep(&["explain", "--live=ours", &copy], &[]);
-    assert_eq!(code, 0, "{live}");
-    assert!(live.contains("what rollout-controller 0.1.0 on simulated v1.36.3 did just now"), "{live}");
-    let steps =
-        |stdout: &str| stdout.lines().filter(|line| line.starts_with("  >")).map(str::to_owned).collect::<Vec<_>>();
-    assert_eq!(steps(&live), steps(&lockstep(&["explain", case], &[]).0), "upstream's story is blessed");
-    let (stdout, code) = stderr_of(&["explain", "--live=someone", &copy]);
-    assert!(code == 64 && stdout.contains("unknown subject 'someone'"), "{code} {stdout}");
-}
-
-#[test]
-fn explain_draws_a_blessed_case() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("new/picture.svg").display().to_string();
-    let (stdout, code) = lockstep(&["explain", "cases/recreate/three.yaml", "--svg", &file], &[]);
-    let picture = std::fs::read_to_string(&file).expect("a picture");
-    assert!(stdout.is_empty() && code == 0, "{stdout}");
-    assert!(picture.starts_with("<svg xmlns=") && picture.contains("prefers-color-scheme: dark"), "{picture}");
-    assert!(!picture.contains("<a ") && !picture.contains("<script"), "{picture}");
-    assert_eq!(stderr_of(&["explain", "cases/recreate", "--svg", &file]).1, 64);
-    let unblessed = "cases/config-restart/safe-and-xing/s02-adopted.yaml@safe";
-    let (stdout, code) = stderr_of(&["explain", unblessed, "--svg", &file]);
-    assert!(stdout.contains("is not blessed") && code == 64, "{stdout}");
-}
-
-/// Timelines of other upstream versions are stored next to the case. `list` and `explain` show
-/// them, and `--as` judges by them.
-#[test]
-fn reads_timelines_of_other_upstream_versions() {
-    let case = "cases/history/undo-keeps-order.yaml";
-    let (stdout, code) = lockstep(&["list", case], &[]);
-    assert!(stdout.contains("[otherwise in v1.15]") && code == 0, "{stdout}");
-    let (now, then) = (lockstep(&["explain", case], &[]).0, lockstep(&["explain", case, "--as", "v1.15"], &[]).0);
-    assert!(now.contains("what kube-controller-manager v1.36.3 on") && now.contains("> rs2 is deleted"), "{now}");
-    assert!(then.contains("what kube-controller-manager v1.15.5 on") && then.contains("> rs1 is deleted"), "{then}");
-    let folder = tempfile::tempdir().expect("a folder");
-    let target = folder.path().display().to_string();
-    let played = |more: &[&str]| lockstep(&[&["run", case], more].concat(), &[("XDG_STATE_HOME", target.as_str())]);
-    assert_eq!(played(&[]).1, 0);
-    let (stdout, code) = played(&["--as", "v1.15"]);
-    assert!(
-        stdout.contains("rs2 deleted instead of rs1 deleted") || stdout.contains("+         rs2 deleted"),
-        "{stdout}"
-    );
-    assert!(stdout.contains("--as v1.15") && code == 1, "{stdout}");
-    assert!(stdout.contains(&format!(" run {case} --subject ours --as v1.15\n")), "{stdout}");
-    assert_eq!(played(&["--as", "1.15"]).1, 64);
-    // v1.31 words its messages differently and decides the same, which needs no file.
-    let (stdout, _) = lockstep(&["explain", "cases/recreate/three.yaml", "--as", "v1.31"], &[]);
-    assert!(stdout.contains("with the words of v1.31"), "{stdout}");
-}
-
-#[test]
-fn explain_refuses_a_version_without_recordings() {
-    let (stderr, code) = stderr_of(&["explain", "cases/recreate/three.yaml", "--as", "v1.99"]);
-    assert!(stderr.contains("nothing is recorded of this version; choose one from") && code == 64, "{stderr}");
-}
-
-/// A correct controller and a wrong timeline: every report of the failure, and the commands to
-/// repeat it.
-#[test]
-fn failure_appears_in_every_requested_report() {
-    let (folder, area) = folder();
-    let path = |name: &str| folder.path().join(name).display().to_string();
-    let read = |name: &str| {
-        std::fs::read_to_string(folder.path().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
-    };
-    for name in ["edited.yaml", "edited.timeline", "left-over.timeline"] {
-        std::fs::remove_file(area.join(name)).expect("removable");
-    }
-    let timeline = std::fs::read_to_string(area.join("good.timeline")).expect("readable");
-    std::fs::copy(area.join("good.yaml"), area.join("wrong.yaml")).expect("copied");
-    std::fs::write(area.join("wrong.timeline"), timeline.replace("rs1 3 -> 0", "rs1 3 -> 1")).expect("writable");
-
-    let cases = path("area");
-    let (page, xml, evidence) = (path("page.html"), path("junit.xml"), path("evidence"));
-    let (target, summary) = (path("target"), path("summary.md"));
-    let environment = [("XDG_STATE_HOME", target.as_str())];
-    let arguments = ["run", &cases, "--cluster", "sim", "--html", &page, "--junit", &xml, "--evidence", &evidence];
-    let job = [environment[0], ("GITHUB_ACTIONS", "true"), ("GITHUB_STEP_SUMMARY", summary.as_str())];
-    let (stdout, code) = lockstep(&arguments, &job);
-    assert_eq!(code, 1, "{stdout}");
-    assert!(stdout.contains("expected, settled") && stdout.contains("rs1 3 -> 0 instead of rs1 3 -> 1"), "{stdout}");
-    let annotation = format!("::error file={cases}/wrong.yaml,line=8,title=area/wrong%3A non-conformant%3A step 1");
-    assert!(stdout.contains(&annotation), "no {annotation} in\n{stdout}");
-    let (xml, page, summary) = (read("junit.xml"), read("page.html"), read("summary.md"));
-    assert!(xml.contains("tests=\"2\"") && xml.contains("failures=\"1\"") && xml.contains("rs1 3 -&gt; 1"), "{xml}");
-    assert!(page.contains("first wrong step") && page.matches("<section").count() == 2);
-    let row =
-        "| area/wrong | ours | non-conformant | 8 | step 1 (set image=app:2): rs1 3 -&gt; 0 instead of rs1 3 -&gt; 1 |";
-    assert!(summary.contains("### Lockstep: 1 of 2 not conformant") && summary.contains(row), "{summary}");
-    for name in [
-        "about.json",
-        "recording.ndjson",
-        "case.yaml",
-        "expected.timeline",
-        "happened.timeline",
-        "report.txt",
-        "page.html",
-    ] {
-        assert!(!read(&format!("evidence/ours/area/wrong/{name}")).is_empty());
-    }
-    assert!(!folder.path().join("evidence/ours/area/good").exists());
-
-    let (stdout, code) = lockstep(&["run", &cases, "--cluster", "sim", "--rerun-failed"], &environment);
-    assert!(stdout.contains("1 case in ") && stdout.contains("area/wrong") && code == 1, "{stdout}");
-    std::fs::write(area.join("wrong.timeline"), &timeline).expect("writable");
-    let (stdout, code) = lockstep(&["run", &cases, "--cluster", "sim", "--rerun-failed"], &environment);
-    assert!(stdout.contains("1 conformant") && code == 0, "{stdout}");
-    let (_, code) = lockstep(&["run", &cases, "--cluster", "sim", "--rerun-failed"], &environment);
-    assert_eq!(code, 4, "nothing is left that failed");
-}
-
-#[test]
-fn reports_that_share_a_path_are_refused_before_any_play() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let [page, evidence] = ["out", "./out"].map(|name| folder.path().join(name).display().to_string());
-    let (stderr, code) = stderr_of(&["run", "recreate/three", "--html", &page, "--evidence", &evidence]);
-    assert!(stderr.contains("--html and --evidence are both ") && code == 64, "{stderr}");
-    assert_eq!(folder.path().read_dir().expect("readable").count(), 0);
-}
-
-#[test]
 fn log_in_a_file_has_no_colours() {
     let run = ["run", "recreate/three", "--cluster", "sim"];
     let output = command(&run).env("LOCKSTEP_LOG", "debug").env_remove("NO_COLOR").output().expect("it starts");
     let stderr = String::from_utf8(output.stderr).expect("text");
     assert!(stderr.contains(" DEBUG ") && !stderr.contains('\u{1b}'), "{stderr}");
-}
-
-/// No report of a run without a judgement looks like one of a run without a failure.
-#[test]
-fn run_that_ends_early_says_so_in_every_report() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = |name: &str| folder.path().join(name).display().to_string();
-    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("written");
-    let cases = ["run", "recreate/three", "recreate/scale", "--cluster", "sim", "--subject", "command:true"];
-    let (page, xml, summary) = (path("page.html"), path("junit.xml"), path("summary.md"));
-    let arguments = [&cases[..], &["--html", &page, "--junit", &xml]].concat();
-    let job = [("GITHUB_ACTIONS", "true"), ("GITHUB_STEP_SUMMARY", summary.as_str())];
-    let (stdout, code) = lockstep(&arguments, &job);
-    let (title, error) = ("ended early, 2 cases not played", "exited after each of 3 starts");
-    assert_eq!(code, 1, "{stdout}");
-    assert!(stdout.contains(&format!("::error title=the run {}::", title.replace(',', "%2C"))), "{stdout}");
-    assert!(stdout.lines().any(|line| line.starts_with("::error") && line.contains(error)), "{stdout}");
-    let (xml, page, summary) = (read("junit.xml"), read("page.html"), read("summary.md"));
-    assert!(xml.contains("tests=\"1\"") && xml.contains("errors=\"1\""), "{xml}");
-    assert!(xml.contains(title) && xml.contains(error), "{xml}");
-    assert!(page.contains(&format!("command:true ({title})</h1>")) && page.contains(error), "{page}");
-    assert!(summary.starts_with(&format!("### Lockstep: 0 conformant, then {title}\n")), "{summary}");
-    assert!(summary.contains(error), "{summary}");
-    let (stdout, code) = lockstep(&[&cases[..], &["--output", "json"]].concat(), &[]);
-    let line: serde_json::Value = serde_json::from_str(stdout.trim_end()).expect("one line of JSON");
-    assert_eq!((code, &line["exitCode"], &line["notPlayed"]), (1, &1.into(), &2.into()));
-    assert!(line["error"].as_str().is_some_and(|text| text.contains(error)), "{line}");
-}
-
-/// A controller that differs where upstream looks mistaken may be right.
-#[test]
-fn every_report_of_a_failure_names_the_quirk_that_its_case_pins() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = |name: &str| folder.path().join(name).display().to_string();
-    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("written");
-    let run = ["run", "cases/recreate/two-active-replicasets.yaml", "--subject", "ours:fixed"];
-    let (page, xml, evidence, results) = (path("page.html"), path("junit.xml"), path("evidence"), path("results"));
-    let files = ["--html", &page, "--junit", &xml, "--evidence", &evidence, "--results", &results];
-    let (stdout, code) = lockstep(&[&run[..], &files].concat(), &[]);
-    let quirk = "it looks like a mistake, but is what upstream does: A Recreate ";
-    assert!(stdout.contains(&format!("\n  quirk:  {quirk}")) && code == 1, "{stdout}");
-    let kept = "evidence/ours_fixed/recreate/two-active-replicasets";
-    let texts = ["page.html", "junit.xml", &format!("{kept}/report.txt"), &format!("{kept}/page.html")].map(read);
-    texts.iter().for_each(|text| assert!(text.contains(quirk), "{text}"));
-    let files: Vec<_> = std::fs::read_dir(&results).expect("written").collect();
-    let result = std::fs::read_to_string(files[0].as_ref().expect("readable").path()).expect("written");
-    let (line, _) = lockstep(&[&run[..], &["--output", "json"]].concat(), &[]);
-    for text in [result, line] {
-        assert!(text.contains("\"quirks\":[\"A Recreate "), "{text}");
-    }
-}
-
-#[test]
-fn evidence_of_each_round_is_kept() {
-    let (folder, area) = folder();
-    let case = area.join("wrong.yaml");
-    let timeline = std::fs::read_to_string(area.join("good.timeline")).expect("readable");
-    std::fs::copy(area.join("good.yaml"), &case).expect("copied");
-    std::fs::write(area.join("wrong.timeline"), timeline.replace("rs1 3 -> 0", "rs1 3 -> 1")).expect("writable");
-    let (case, evidence) = (case.display().to_string(), folder.path().join("evidence"));
-    let arguments = ["run", &case, "--seeds", "1..2", "--repeat", "2", "--evidence", &evidence.display().to_string()];
-    assert_eq!(lockstep(&arguments, &[]).1, 1);
-    for (time, seed) in [(1, 1), (1, 2), (2, 1), (2, 2)] {
-        let about = evidence.join(format!("ours/{time}/seed-{seed}/area/wrong/about.json"));
-        let about = std::fs::read_to_string(&about).unwrap_or_else(|error| panic!("{}: {error}", about.display()));
-        assert!(about.contains(&format!("\"seed\": {seed}")), "{about}");
-    }
 }
 
 #[test]
@@ -529,52 +313,6 @@ fn closed_output_ends_a_command_quietly(#[case] arguments: &[&str]) {
     let stdout = String::from_utf8_lossy(&ended.stderr).into_owned();
     assert!(!stdout.contains("panicked") && !stdout.contains("error"), "{stdout}");
     assert_eq!(ended.status.code(), Some(141), "{stdout}");
-}
-
-#[test]
-fn reports_unwritable_output_before_running() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = |name: &str| folder.path().join(name).display().to_string();
-    std::fs::write(path("file"), "").expect("writable");
-    let case = "cases/recreate/three.yaml";
-    for (flag, value, why) in [
-        ("--junit", path(""), "is a folder; name a file in it"),
-        ("--html", path("file/page.html"), "cannot be made"),
-        ("--evidence", path("file"), "is a file; name a folder"),
-        ("--recordings", path("file/x"), "cannot be made"),
-    ] {
-        let output = command(&["run", case, flag, &value]).output().expect("it starts");
-        let stdout = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(stdout.starts_with(&format!("error: {flag}: ")) && stdout.contains(why), "{stdout}");
-        assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(64), [].as_slice()));
-    }
-    assert_eq!(stderr_of(&["record", case, "--cluster", "sim", "--subject", "ours", "--out", &path("file")]).1, 64);
-    assert_eq!(stderr_of(&["faults", case, "--out", &path("file")]).1, 64);
-}
-
-#[test]
-fn output_that_would_replace_an_input_is_refused() {
-    let (folder, area) = folder();
-    let case = area.join("good.yaml").display().to_string();
-    let kept = folder.path().join("kept");
-    assert_eq!(lockstep(&["run", &case, "--recordings", &kept.display().to_string()], &[]).1, 0);
-    let recording = kept.join("area/good.ndjson").display().to_string();
-    let commands: [&[&str]; 7] = [
-        &["run", &case, "--junit", &case],
-        &["compare", &case, "--subject", "ours", "--subject", "ours:fixed", "--html", &case],
-        &["explain", &case, "--svg", &case],
-        &["inspect", &recording, "--html", &recording],
-        &["case", &recording, "-o", &recording],
-        &["replay", &recording, "--subject", "ours", "--out", &recording],
-        &["judge", &recording, "--html", &recording],
-    ];
-    for words in commands {
-        let input = words[1];
-        let before = std::fs::read(input).expect("readable");
-        let (stderr, code) = stderr_of(words);
-        assert!(stderr.contains(&format!("{input} is a file that this command reads")) && code == 64, "{stderr}");
-        assert!(std::fs::read(input).expect("readable") == before, "{words:?}");
-    }
 }
 
 #[test]

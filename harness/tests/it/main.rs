@@ -6,12 +6,14 @@
 mod bad_input;
 mod campaign;
 mod commands;
+mod explain;
 mod fuzz_corpus;
 mod installed;
 mod live;
 mod programs;
 mod random_pods;
 mod release;
+mod reports;
 mod schema;
 #[cfg(feature = "terminal")]
 mod terminal;

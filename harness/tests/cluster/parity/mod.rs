@@ -35,11 +35,15 @@ mod bodies;
 mod deletions;
 mod discovery;
 mod generate;
+mod kinds;
+mod mutations;
+mod patches;
 mod play;
 mod rng;
 mod shapes;
 mod spell;
 mod step;
+mod subresources;
 mod table;
 mod unsupported;
 

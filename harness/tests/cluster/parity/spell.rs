@@ -1,5 +1,5 @@
-//! Serialises a body: mostly as usual clients do, sometimes in another order, with duplicate keys,
-//! or as invalid JSON.
+//! How a request is spelt: a body mostly as usual clients do, sometimes in another order, with
+//! duplicate keys, or as invalid JSON.
 
 use serde_json::Value;
 
@@ -24,6 +24,12 @@ pub(crate) fn text(body: &Value, rng: &mut Rng) -> String {
         text[..text.len() / 2].to_owned(),
         text.clone() + "}",
     ])
+}
+
+/// A query that says how fields that no type has are treated; mostly none.
+pub(crate) fn validation(rng: &mut Rng) -> &'static str {
+    let rare = rng.one(&["?fieldManager=parity", "?fieldValidation=Loose"]);
+    rng.one(&["", "", "?fieldValidation=Strict", "?fieldValidation=Warn", "?fieldValidation=Ignore", rare])
 }
 
 /// The value with keys in reverse order.

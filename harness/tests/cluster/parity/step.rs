@@ -14,6 +14,13 @@ use serde_json::Value;
 
 use super::unsupported::UNSUPPORTED_VERBS;
 
+/// Content types of bodies.
+pub(crate) const JSON: &str = "application/json";
+pub(crate) const MERGE: &str = "application/merge-patch+json";
+pub(crate) const PATCH: &str = "application/json-patch+json";
+pub(crate) const APPLY: &str = "application/apply-patch+yaml";
+pub(crate) const STRATEGIC: &str = "application/strategic-merge-patch+json";
+
 /// How the message of an unsupported request begins.
 const UNSUPPORTED: &str = "kube-apiserver-sim does not support ";
 
@@ -34,6 +41,12 @@ pub(crate) struct Step {
     pub(crate) accept: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) body: String,
+}
+
+pub(crate) fn step(verb: &str, kind: &str, method: &str, path: String, form: &str, body: &str) -> Step {
+    let text = str::to_owned;
+    let accept = String::new();
+    Step { verb: text(verb), kind: text(kind), method: text(method), path, form: text(form), accept, body: text(body) }
 }
 
 /// A normalised response.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::bodies::{KINDS, RBAC};
+use super::kinds::{KINDS, RBAC};
 use super::step::{Answer, Step};
 use super::unsupported::UNSUPPORTED_VERBS;
 

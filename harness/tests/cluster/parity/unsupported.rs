@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use super::bodies::Kind;
+use super::kinds::Kind;
 use super::rng::Rng;
 use super::step::Step;
 
