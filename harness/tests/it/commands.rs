@@ -340,6 +340,12 @@ fn accepts_yml_files_and_rejects_duplicate_names() {
     }
     let (stdout, code) = lockstep(&["lint", &cases], &[]);
     assert!(stdout.contains("two cases are called area/good: ") && code == 64, "{stdout}");
+    // Their recordings would have one file.
+    for name in ["two words.yaml", "two_words.yaml"] {
+        std::fs::copy(area.join("good.yml"), twin.join(name)).expect("copied");
+    }
+    let (stderr, code) = stderr_of(&["run", &twin.display().to_string()]);
+    assert!(stderr.contains("two cases are called area/two_words: ") && code == 64, "{stderr}");
     // One file with two names is one case.
     let (twice, straight) = (format!("{cases}/area/../area/good.yml"), format!("{cases}/area/good.yml"));
     let (stdout, code) = lockstep(&["run", &twice, &straight], &[]);

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use lockstep_recording::FileName;
 use lockstep_recording::controllers::Controller;
 use lockstep_support::collection;
 
@@ -177,21 +178,23 @@ fn path_error(path: &Path, source: io::Error) -> CaseError {
     }
 }
 
-/// Checks that no two cases share a name, which identifies a case in recordings and reports.
+/// Checks that no two cases share a name, which identifies a case in recordings and reports. The
+/// files of `a b` and `a_b` have one name, too.
 ///
 /// # Errors
 /// [`CaseError::DuplicateName`], for each duplicate.
 pub fn check_unique_names(cases: &[Case]) -> Result<(), Vec<CaseError>> {
-    let mut known: BTreeMap<&str, &Case> = BTreeMap::new();
+    let mut known: BTreeMap<PathBuf, &Case> = BTreeMap::new();
     let mut twins = Vec::new();
     for case in cases {
-        match known.get(case.name.as_str()) {
+        let name = FileName::path_of(&case.name, "");
+        match known.get(&name) {
             Some(first) => twins.push(CaseError::DuplicateName {
-                name: case.name.clone(),
+                name: name.display().to_string(),
                 first: first.path.clone(),
                 second: case.path.clone(),
             }),
-            None => drop(known.insert(&case.name, case)),
+            None => drop(known.insert(name, case)),
         }
     }
     if twins.is_empty() { Ok(()) } else { Err(twins) }
