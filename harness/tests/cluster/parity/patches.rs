@@ -9,6 +9,7 @@ use super::rng::Rng;
 use super::spell::{text, validation};
 use super::step::{APPLY, MERGE, PATCH, STRATEGIC, Step, step};
 
+/// A patch in one of the four forms.
 pub(crate) fn patch(kind: &Kind, rng: &mut Rng) -> Step {
     if rng.percent(30) {
         return apply(kind, rng);

@@ -43,6 +43,7 @@ pub(crate) struct Step {
     pub(crate) body: String,
 }
 
+/// A request that accepts JSON.
 pub(crate) fn step(verb: &str, kind: &str, method: &str, path: String, form: &str, body: &str) -> Step {
     let text = str::to_owned;
     let accept = String::new();

@@ -8,7 +8,7 @@ use super::rng::Rng;
 use super::spell::{text, validation};
 use super::step::{APPLY, JSON, MERGE, PATCH, STRATEGIC, Step, step};
 
-/// Requests to status, scale and binding.
+/// A request to status, scale, binding or eviction.
 pub(crate) fn parts(kind: &Kind, rng: &mut Rng) -> Step {
     let name = kind.name(rng);
     let at = format!("{}/{name}", kind.collection());
