@@ -18,12 +18,12 @@ pub(crate) struct ManagerId {
     pub(crate) subresource: String,
 }
 
-/// All entries of an object.
+/// All entries of an object. The versions of an object share them, as far as they are equal.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ManagedFields {
-    entries: BTreeMap<ManagerId, ManagerEntry>,
+    entries: BTreeMap<Arc<ManagerId>, ManagerEntry>,
     /// Entries that are also shown, until the next write drops them.
-    detached: Vec<(ManagerId, ManagerEntry)>,
+    detached: Vec<(Arc<ManagerId>, ManagerEntry)>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -65,26 +65,26 @@ impl ManagedFields {
         let mut managed = Self::default();
         for entry in entries.as_array().into_iter().flatten() {
             let (id, entry) = read_entry(entry)?;
-            managed.entries.insert(id, entry);
+            managed.entries.insert(Arc::new(id), entry);
         }
         Some(managed)
-    }
-
-    /// Parses what [`ManagedFields::to_text`] wrote. Of two entries of a manager the first is the
-    /// detached one, which has no time.
-    pub(crate) fn of_stored(entries: &Value) -> Self {
-        let mut managed = Self::default();
-        for (id, entry) in entries.as_array().into_iter().flatten().filter_map(read_entry) {
-            if let Some(detached) = managed.entries.insert(id.clone(), entry) {
-                managed.detached.push((id, detached));
-            }
-        }
-        managed
     }
 
     /// The managers of an object, `None` if there are none.
     pub(crate) fn into_managers(self) -> Managers {
         (!self.is_empty()).then(|| Arc::new(self))
+    }
+
+    /// Takes over identities and sets from the managers of another object where they are equal.
+    pub(crate) fn share_with(&mut self, other: &Self) {
+        let entries = std::mem::take(&mut self.entries).into_iter().map(|(id, mut entry)| {
+            let Some((shared, other)) = other.entries.get_key_value(&id) else { return (id, entry) };
+            if entry.set == other.set {
+                entry.set = other.set.clone();
+            }
+            (Arc::clone(shared), entry)
+        });
+        self.entries = entries.collect();
     }
 
     /// Encodes `managedFields`, sorted as upstream sorts them; null if there are none.
@@ -122,9 +122,9 @@ impl ManagedFields {
     }
 
     /// All entries, sorted as upstream sorts them.
-    fn sorted_entries(&self) -> Vec<(&ManagerId, &ManagerEntry)> {
+    fn sorted_entries(&self) -> Vec<(&Arc<ManagerId>, &ManagerEntry)> {
         let detached = self.detached.iter().map(|(id, entry)| (id, entry));
-        let mut sorted_entries: Vec<(&ManagerId, &ManagerEntry)> = detached.chain(&self.entries).collect();
+        let mut sorted_entries: Vec<(&Arc<ManagerId>, &ManagerEntry)> = detached.chain(&self.entries).collect();
         let when = |entry: &ManagerEntry| entry.time.as_ref().map_or(0, |time| time.seconds);
         sorted_entries.sort_by(|(one, its), (other, others)| {
             (&one.operation, when(its), one).cmp(&(&other.operation, when(others), other))
@@ -145,7 +145,7 @@ impl ManagedFields {
             let rest = ManagerEntry { set: entry.set.difference(fields), time: entry.time.clone() };
             *entry = ManagerEntry { set: fields.clone(), time: None };
             if !rest.set.is_empty() {
-                self.detached.push((id.clone(), std::mem::replace(entry, rest)));
+                self.detached.push((Arc::clone(id), std::mem::replace(entry, rest)));
             }
         }
         self
@@ -168,7 +168,7 @@ impl ManagedFields {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&ManagerId, &FieldSet)> {
-        self.entries.iter().map(|(id, entry)| (id, &entry.set))
+        self.entries.iter().map(|(id, entry)| (&**id, &entry.set))
     }
 
     pub(crate) fn set(&self, id: &ManagerId) -> Option<&FieldSet> {
@@ -177,7 +177,7 @@ impl ManagedFields {
 
     /// Replaces the set of a manager and keeps its time.
     pub(crate) fn put(&mut self, id: ManagerId, set: FieldSet) {
-        self.entries.entry(id).or_default().set = set;
+        self.entries.entry(Arc::new(id)).or_default().set = set;
     }
 
     /// The versions in which managers own fields.
@@ -191,15 +191,14 @@ impl ManagedFields {
     /// Moves the entry of the last apply of a manager to its current version; returns the old
     /// version and set.
     pub(crate) fn move_applied(&mut self, id: &ManagerId) -> Option<(String, FieldSet)> {
-        let equals = |one: &&ManagerId| one.as_text() == id.as_text();
-        let last = self.entries.keys().find(equals)?.clone();
+        let last = Arc::clone(self.entries.keys().find(|one| one.as_text() == id.as_text())?);
         let entry = self.entries.remove(&last)?;
-        self.entries.insert(id.clone(), entry.clone());
-        Some((last.api_version, entry.set))
+        self.entries.insert(Arc::new(id.clone()), entry.clone());
+        Some((last.api_version.clone(), entry.set))
     }
 
     pub(crate) fn add(&mut self, id: ManagerId, set: &FieldSet, time: Option<&str>) {
-        let entry = self.entries.entry(id).or_default();
+        let entry = self.entries.entry(Arc::new(id)).or_default();
         entry.set.add(set);
         if let Some(time) = time {
             entry.time = Some(EntryTime::of(time));
@@ -230,11 +229,11 @@ impl ManagedFields {
         if updaters().count() <= most {
             return;
         }
-        let mut oldest: Vec<(i64, ManagerId)> =
-            updaters().map(|(id, entry)| (entry.time.as_ref().map_or(0, |time| time.seconds), id.clone())).collect();
+        let time = |entry: &ManagerEntry| entry.time.as_ref().map_or(0, |time| time.seconds);
+        let mut oldest: Vec<_> = updaters().map(|(id, entry)| (time(entry), Arc::clone(id))).collect();
         oldest.sort();
         let mut left = oldest.len();
-        let mut first: BTreeMap<String, ManagerId> = BTreeMap::new();
+        let mut first: BTreeMap<String, Arc<ManagerId>> = BTreeMap::new();
         for (_, id) in oldest {
             if left <= most {
                 return;
@@ -252,7 +251,7 @@ impl ManagedFields {
             if !self.entries.contains_key(&bucket)
                 && let Some(entry) = self.entries.remove(&one)
             {
-                self.entries.insert(bucket.clone(), entry);
+                self.entries.insert(Arc::new(bucket.clone()), entry);
             }
             if let Some(entry) = self.entries.remove(&id) {
                 self.add(bucket.clone(), &entry.set, None);

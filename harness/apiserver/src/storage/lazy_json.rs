@@ -9,47 +9,13 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
 
-use crate::fields::entries::{ManagedFields, Managers};
 use crate::types::decode::append_json;
 
-/// A value that has a JSON text.
-pub(crate) trait JsonForm: Sized {
-    /// Its text, which is cheap to clone.
-    type Text: Clone;
-
-    fn encode(&self) -> Self::Text;
-
-    /// Decodes what [`JsonForm::encode`] wrote.
-    fn decode(text: &Self::Text) -> Self;
-}
-
-/// A value or its text. The missing one is made from the other on first access, and kept.
+/// A value or its JSON. The missing one is made from the other on first access, and kept.
 #[derive(Debug)]
-pub(crate) struct LazyJson<T: JsonForm> {
-    value: OnceLock<T>,
-    text: OnceLock<T::Text>,
-}
-
-impl<T: JsonForm> LazyJson<T> {
-    pub(crate) fn of_value(value: T) -> Self {
-        Self { value: OnceLock::from(value), text: OnceLock::new() }
-    }
-
-    pub(crate) fn of_text(text: T::Text) -> Self {
-        Self { value: OnceLock::new(), text: OnceLock::from(text) }
-    }
-
-    pub(crate) fn text(&self) -> &T::Text {
-        self.text.get_or_init(|| (**self).encode())
-    }
-}
-
-impl<T: JsonForm> Deref for LazyJson<T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        self.value.get_or_init(|| T::decode(self.text.get().expect("without a value there is a text")))
-    }
+pub(crate) struct LazyJson {
+    value: OnceLock<Value>,
+    text: OnceLock<BodyText>,
 }
 
 /// The JSON of an object without `managedFields`.
@@ -61,14 +27,37 @@ pub(crate) struct BodyText {
     pub(crate) managers_at: Option<usize>,
 }
 
-impl JsonForm for Value {
-    type Text = BodyText;
+impl LazyJson {
+    pub(crate) fn of_value(value: Value) -> Self {
+        Self { value: OnceLock::from(value), text: OnceLock::new() }
+    }
 
-    fn encode(&self) -> BodyText {
+    pub(crate) fn of_text(text: BodyText) -> Self {
+        Self { value: OnceLock::new(), text: OnceLock::from(text) }
+    }
+
+    pub(crate) fn text(&self) -> &BodyText {
+        self.text.get_or_init(|| BodyText::of(self))
+    }
+}
+
+impl Deref for LazyJson {
+    type Target = Value;
+
+    fn deref(&self) -> &Value {
+        self.value.get_or_init(|| {
+            let text = self.text.get().expect("without a value there is a text");
+            serde_json::from_slice(&text.bytes).expect("what was written as JSON reads as JSON")
+        })
+    }
+}
+
+impl BodyText {
+    fn of(body: &Value) -> Self {
         let (mut text, mut managers_at) = (Vec::new(), None);
-        match self {
-            Self::Object(fields) => write_fields(&mut text, fields, |text, name, value| match (name, value) {
-                ("metadata", Self::Object(meta)) => write_fields(text, meta, |text, name, value| {
+        match body {
+            Value::Object(fields) => write_fields(&mut text, fields, |text, name, value| match (name, value) {
+                ("metadata", Value::Object(meta)) => write_fields(text, meta, |text, name, value| {
                     if name > "managedFields" && managers_at.is_none() {
                         managers_at = Some(text.len() - name.len() - "\"\":".len());
                     }
@@ -78,28 +67,7 @@ impl JsonForm for Value {
             }),
             other => append_json(&mut text, other),
         }
-        BodyText { bytes: text.into(), managers_at }
-    }
-
-    fn decode(text: &BodyText) -> Self {
-        serde_json::from_slice(&text.bytes).expect("what was written as JSON reads as JSON")
-    }
-}
-
-/// Managers as the value of `managedFields`; empty if there are none.
-impl JsonForm for Managers {
-    type Text = Arc<[u8]>;
-
-    fn encode(&self) -> Arc<[u8]> {
-        self.as_ref().map_or_else(|| Arc::from([]), |managers| managers.to_text().into())
-    }
-
-    fn decode(text: &Arc<[u8]>) -> Self {
-        if text.is_empty() {
-            return None;
-        }
-        let entries = serde_json::from_slice(text).expect("what was written as JSON reads as JSON");
-        Some(Arc::new(ManagedFields::of_stored(&entries)))
+        Self { bytes: text.into(), managers_at }
     }
 }
 
@@ -146,6 +114,6 @@ mod tests {
         let with = [before, b"\"managedFields\":[],", after].concat();
         let with: Value = serde_json::from_slice(&with).unwrap();
         assert_eq!(with["metadata"], json!({"labels": {}, "managedFields": [], "name": "a", "uid": "1"}));
-        assert_eq!(*LazyJson::<Value>::of_text(text), body);
+        assert_eq!(*LazyJson::of_text(text), body);
     }
 }

@@ -1,9 +1,9 @@
 //! An object at one version: decoded, or packed as text.
 //!
-//! Managers are kept separately from the body. They are half of the text of an object, and are
+//! Managers are kept separately from the body. They would be half of the text of an object, and are
 //! encoded as `managedFields` only for clients that read them.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use serde_json::Value;
 
@@ -18,17 +18,19 @@ use crate::types::kinds::ResourceKind;
 pub(crate) struct StoredObject {
     pub(crate) kind: &'static ResourceKind,
     /// Without `kind` and `apiVersion`, which are in `kind`, and without `managedFields`.
-    pub(crate) body: LazyJson<Value>,
-    pub(crate) managers: LazyJson<Managers>,
+    pub(crate) body: LazyJson,
+    pub(crate) managers: Managers,
+    managers_text: OnceLock<Vec<u8>>,
     pub(crate) version: u64,
 }
 
-/// An object at one version as text.
+/// An object at one version as text. Its managers share the sets of fields with other versions,
+/// and take less memory than their text.
 #[derive(Debug)]
 pub(crate) struct PackedObject {
     kind: &'static ResourceKind,
     body: BodyText,
-    managers: Arc<[u8]>,
+    managers: Managers,
     version: u64,
     /// What a reader still has of it.
     read: Mutex<Weak<StoredObject>>,
@@ -50,19 +52,19 @@ impl StoredVersion {
         }
     }
 
-    /// Keeps the text only; returns its length.
+    /// Keeps the body as text only; returns its length.
     pub(crate) fn pack(&mut self) -> usize {
         if let Self::Decoded(object) = self {
             *self = Self::Packed(Arc::new(PackedObject {
                 kind: object.kind,
                 body: object.body.text().clone(),
-                managers: Arc::clone(object.managers.text()),
+                managers: object.managers.clone(),
                 version: object.version,
                 read: Mutex::default(),
             }));
         }
         match self {
-            Self::Packed(packed) => packed.body.bytes.len() + packed.managers.len(),
+            Self::Packed(packed) => packed.body.bytes.len(),
             Self::Decoded(_) => 0,
         }
     }
@@ -80,12 +82,8 @@ impl PackedObject {
     fn object(&self) -> Arc<StoredObject> {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         read.upgrade().unwrap_or_else(|| {
-            let object = Arc::new(StoredObject {
-                kind: self.kind,
-                body: LazyJson::of_text(self.body.clone()),
-                managers: LazyJson::of_text(Arc::clone(&self.managers)),
-                version: self.version,
-            });
+            let (body, managers) = (LazyJson::of_text(self.body.clone()), self.managers.clone());
+            let object = StoredObject::of_body(self.kind, body, managers, self.version);
             *read = Arc::downgrade(&object);
             object
         })
@@ -99,7 +97,16 @@ impl StoredObject {
     }
 
     pub(crate) fn of(kind: &'static ResourceKind, body: Value, managers: Managers, version: u64) -> Arc<Self> {
-        Arc::new(Self { kind, body: LazyJson::of_value(body), managers: LazyJson::of_value(managers), version })
+        Self::of_body(kind, LazyJson::of_value(body), managers, version)
+    }
+
+    fn of_body(kind: &'static ResourceKind, body: LazyJson, managers: Managers, version: u64) -> Arc<Self> {
+        Arc::new(Self { kind, body, managers, managers_text: OnceLock::new(), version })
+    }
+
+    /// The value of `managedFields`; empty if there are none.
+    fn managers_text(&self) -> &[u8] {
+        self.managers_text.get_or_init(|| self.managers.as_ref().map_or_else(Vec::new, |managers| managers.to_text()))
     }
 
     /// The body as JSON, with its type.
@@ -124,7 +131,7 @@ impl StoredObject {
 
     fn write_parts(&self, text: &mut Vec<u8>, managed_fields: ManagedFieldsPolicy, from: usize) {
         let body = self.body.text();
-        let managers: &[u8] = if managed_fields == ManagedFieldsPolicy::Omit { &[] } else { self.managers.text() };
+        let managers = if managed_fields == ManagedFieldsPolicy::Omit { &[] } else { self.managers_text() };
         text.reserve(body.bytes.len() + managers.len() + 32);
         match body.managers_at.filter(|_| !managers.is_empty()) {
             None => text.extend_from_slice(&body.bytes[from..]),
@@ -145,7 +152,7 @@ impl StoredObject {
     /// Adds `managedFields` to an object. A patched object may lack the metadata for them.
     pub(crate) fn add_managers(&self, mut object: Value) -> Value {
         let meta = object.get_mut("metadata").and_then(Value::as_object_mut);
-        if let (Some(managers), Some(meta)) = (&*self.managers, meta) {
+        if let (Some(managers), Some(meta)) = (&self.managers, meta) {
             meta.insert("managedFields".to_owned(), managers.to_json());
         }
         object

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::fields::entries::Managers;
+use crate::fields::entries::{ManagedFields, Managers};
 use crate::fields::field_manager;
 use crate::storage::keys::StoreKey;
 use crate::storage::lazy_json::json_len;
@@ -51,6 +51,8 @@ struct DecodedObjects {
 pub(crate) struct Store {
     objects: BTreeMap<Arc<StoreKey>, StoredVersion>,
     decoded: BTreeMap<KindOrder, DecodedObjects>,
+    /// The managers of the object that was written last, by kind. The next one has often the same.
+    managers: BTreeMap<KindOrder, Arc<ManagedFields>>,
     owners: OwnerIndex,
     log: Vec<ChangeRecord>,
     /// Changes before this index are packed.
@@ -227,8 +229,17 @@ impl Store {
         key: StoreKey,
         replaced: Option<&StoredObject>,
         body: Value,
-        managers: Managers,
+        mut managers: Managers,
     ) -> Arc<StoredObject> {
+        if let Some(managers) = &mut managers {
+            let last = self.managers.entry(kind.order()).or_insert_with(|| Arc::clone(managers));
+            if Arc::ptr_eq(managers, last) || managers.equals(last) {
+                managers.clone_from(last);
+            } else {
+                Arc::make_mut(managers).share_with(last);
+                last.clone_from(managers);
+            }
+        }
         self.version += 1;
         let after = StoredObject::new(kind, body, managers, self.version);
         let (key, before) = match self.objects.get_key_value(&key) {
@@ -361,6 +372,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::fields::path::FieldSet;
     use crate::types::kinds::kind;
 
     static PODS: ResourceKind = kind("", "v1", "pods", "Pod");
@@ -489,19 +501,17 @@ mod tests {
 
     #[test]
     fn packed_object_keeps_its_managers() {
-        let entries = json!([
-            {"manager": "kubectl", "operation": "Update", "apiVersion": "apps/v1", "fieldsType": "FieldsV1",
-                "fieldsV1": {"f:spec": {"f:replicas": {}}}},
-            {"manager": "kubectl", "operation": "Update", "apiVersion": "apps/v1", "time": "2030-01-01T00:00:00Z",
-                "fieldsType": "FieldsV1", "fieldsV1": {"f:metadata": {"f:labels": {".": {}, "f:a": {}}}}},
-        ]);
-        let managers = Some(Arc::new(crate::fields::entries::ManagedFields::of_stored(&entries)));
+        let entries = json!([{"manager": "kubectl", "operation": "Update", "apiVersion": "apps/v1",
+            "time": "2030-01-01T00:00:00Z", "fieldsType": "FieldsV1",
+            "fieldsV1": {"f:metadata": {"f:labels": {".": {}, "f:a": {}}}, "f:spec": {"f:replicas": {}}}}]);
+        let managers = ManagedFields::read(&entries).unwrap();
+        let managers = managers.detach_fields(&FieldSet::of_fields(&[&["spec", "replicas"]])).into_managers();
         let object = StoredObject::new(&PODS, pod("a", "Running").1, managers, 7);
         let mut kept = StoredVersion::Decoded(Arc::clone(&object));
         assert!(kept.pack() > 0);
         let packed = kept.object();
         assert_eq!((packed.with_managers(), packed.version), (object.with_managers(), 7));
-        assert_eq!(packed.with_managers()["metadata"]["managedFields"], entries);
+        assert_eq!(packed.with_managers()["metadata"]["managedFields"].as_array().map(Vec::len), Some(2));
         let include = crate::http::request::ManagedFieldsPolicy::Include;
         let text: Value = serde_json::from_slice(&packed.text(include)).unwrap();
         assert_eq!(text, object.typed());

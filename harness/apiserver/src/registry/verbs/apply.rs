@@ -104,7 +104,7 @@ impl Server {
             converters: Vec::new(),
             ..of_object
         };
-        let managers = (&*old.managers, version.as_str());
+        let managers = (&old.managers, version.as_str());
         let applied = of_scale.apply_scale(scale, managers, &config, force);
         let before = scale;
         let (scale, managers) = applied.map_err(|why| apply_error(why, &config, version_and_kind))?;
