@@ -24,8 +24,7 @@ const RATE: f64 = 1.0 / 300.0;
 /// An event before correlation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EventReport {
-    /// Namespace, name and UID of the object.
-    pub(crate) object: (String, String, String),
+    pub(crate) object: ObjectKey,
     pub(crate) resource_version: String,
     pub(crate) kind: &'static str,
     pub(crate) reason: &'static str,
@@ -44,8 +43,10 @@ pub(crate) struct CorrelatedEvent {
     pub(crate) count: i32,
 }
 
-type EventObjectKey = (String, String, String, &'static str);
-type ReasonKey = (EventObjectKey, &'static str);
+/// Namespace, name and UID.
+type ObjectKey = (String, String, String);
+/// With the type and the reason of an event.
+type ReasonKey = (ObjectKey, &'static str, &'static str);
 
 /// The events so far.
 #[derive(Debug, Default)]
@@ -55,17 +56,17 @@ pub(crate) struct Correlator {
     /// By object, reason and message (`None` if combined): count, first time, and name of the
     /// event.
     repeats: LruMap<(ReasonKey, Option<String>), (i32, Timestamp, String)>,
-    /// By object: remaining events, and as of when.
-    tokens: LruMap<EventObjectKey, (f64, Timestamp)>,
+    /// By object, whatever the type of the event (upstream: `getSpamKey`): remaining events, and as
+    /// of when.
+    tokens: LruMap<ObjectKey, (f64, Timestamp)>,
 }
 
 impl Correlator {
     /// The event to write; `None` if it is dropped.
     pub(crate) fn correlate(&mut self, mut report: EventReport) -> Option<CorrelatedEvent> {
         let now = report.time;
-        let (namespace, name, uid) = report.object.clone();
-        let object: EventObjectKey = (namespace, name, uid, report.kind);
-        let reason: ReasonKey = (object.clone(), report.reason);
+        let object = report.object.clone();
+        let reason: ReasonKey = (object.clone(), report.kind, report.reason);
         let (messages, last) = self.similar.entry(reason.clone(), (BTreeSet::new(), now));
         if now.duration_since(*last).as_secs() > SIMILAR_SECONDS {
             messages.clear();
@@ -85,7 +86,7 @@ impl Correlator {
         self.take_token(object, now).then_some(correlated)
     }
 
-    fn take_token(&mut self, object: EventObjectKey, now: Timestamp) -> bool {
+    fn take_token(&mut self, object: ObjectKey, now: Timestamp) -> bool {
         let (tokens, last) = self.tokens.entry(object, (BURST, now));
         *tokens = (*tokens + now.duration_since(*last).as_secs_f64().max(0.0) * RATE).min(BURST);
         *last = now;
@@ -173,6 +174,8 @@ mod tests {
         let mut correlator = Correlator::default();
         let passed = (0..100).filter(|_| correlator.correlate(report("a", 1)).is_some()).count();
         assert_eq!(passed, 25);
+        let warning = EventReport { kind: "Warning", ..report("a", 1) };
+        assert!(correlator.correlate(warning).is_none(), "both types count");
         assert!(correlator.correlate(report("a", 302)).is_some());
         assert!(correlator.correlate(report("a", 303)).is_none());
     }

@@ -26,7 +26,8 @@ use crate::settings::RestartSettings;
 
 /// Plans a migration.
 ///
-/// # Errors If a workload's metadata is invalid.
+/// # Errors
+/// If a workload's metadata is invalid.
 pub fn plan_migration(
     cluster: &ClusterSnapshot,
     from: MigrationSource,

@@ -36,7 +36,8 @@ pub type KeySelection = BTreeMap<String, BTreeSet<String>>;
 
 /// Reads the annotation.
 ///
-/// # Errors Why it cannot be read.
+/// # Errors
+/// Why it cannot be read.
 pub(crate) fn read(annotation: Option<&str>) -> Result<KeySelection, String> {
     let mut selection = KeySelection::new();
     let annotation = annotation.unwrap_or_default();

@@ -76,7 +76,8 @@ pub struct WorkloadFacts {
 impl WorkloadFacts {
     /// Reads an API object.
     ///
-    /// # Errors If its metadata is invalid.
+    /// # Errors
+    /// If its metadata is invalid.
     pub fn read(kind: WorkloadKind, raw: &Value) -> Result<Self, ModelError> {
         let mut meta = Meta::read(raw, kind.as_str())?;
         let annotations = std::mem::take(&mut meta.annotations);

@@ -75,7 +75,10 @@ pub(crate) async fn apply(
             warn(&event_messages::unknown_key_event(&secrets));
         }
         WorkAction::Write(write) => return send_write(context, workload, write, &record_event).await,
-        WorkAction::Reload(action) => return send_reload(context, workload, action, &record_event).await,
+        WorkAction::Reload(action) => {
+            let (outcome, error) = send_reload(context, workload, action, &record_event).await;
+            return (Some(outcome), error);
+        }
     }
     (None, None)
 }
@@ -131,20 +134,20 @@ async fn send_reload(
     workload: &WorkloadFacts,
     action: &ReloadAction,
     record_event: &(dyn Fn(&Event) + Sync),
-) -> (Option<WriteOutcome>, Option<RestartError>) {
+) -> (WriteOutcome, Option<RestartError>) {
     let config = match action {
         ReloadAction::Restart(restart) => Some(&restart.config),
         ReloadAction::Refuse(problem) => {
             // Reloader records no Event for it (case:
             // `config-restart/reloader/pause-period-unreadable`).
             tracing::error!(workload = %workload.name, problem, "Not restarted.");
-            return (Some(WriteOutcome::Failed(None)), Some(RestartError::Refused(problem.clone())));
+            return (WriteOutcome::Failed(None), Some(RestartError::Refused(problem.clone())));
         }
         ReloadAction::Resume => None,
     };
     if context.settings.dry_run {
         config.iter().for_each(|config| record_event(&event_messages::reload_event(config, true)));
-        return (None, None);
+        return (WriteOutcome::Done, None);
     }
     let names = &context.settings.reloader.annotations;
     match carry_out(context.api, workload, action, names, context.now).await {
@@ -152,9 +155,9 @@ async fn send_reload(
             tracing::info!(workload = %workload.name, restart = config.is_some(), "Written.");
             config.iter().for_each(|config| record_event(&event_messages::reload_event(config, false)));
             match answer.map(|answer| WorkloadFacts::read(workload.name.kind, &answer)) {
-                None => (Some(WriteOutcome::Done), None),
-                Some(Ok(now)) => (Some(WriteOutcome::Updated(Box::new(now))), None),
-                Some(Err(error)) => (Some(WriteOutcome::Failed(None)), Some(error.into())),
+                None => (WriteOutcome::Done, None),
+                Some(Ok(now)) => (WriteOutcome::Updated(Box::new(now)), None),
+                Some(Err(error)) => (WriteOutcome::Failed(None), Some(error.into())),
             }
         }
         Err(error) => {
@@ -163,7 +166,7 @@ async fn send_reload(
             if config.is_some() {
                 record_event(&event_messages::reload_failure_event(&message));
             }
-            (Some(WriteOutcome::Failed(None)), Some(RestartError::Refused(message)))
+            (WriteOutcome::Failed(None), Some(RestartError::Refused(message)))
         }
     }
 }

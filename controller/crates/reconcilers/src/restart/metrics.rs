@@ -22,7 +22,7 @@ impl RestartCounters {
         let is_done = matches!(outcome, Some(WriteOutcome::Updated(_) | WriteOutcome::Done));
         let write = match &work.action {
             WorkAction::Write(write) => write,
-            WorkAction::Reload(ReloadAction::Restart(_)) if is_done => {
+            WorkAction::Reload(ReloadAction::Restart(_)) if is_done && !settings.dry_run => {
                 self.updates.fetch_add(1, Ordering::Relaxed);
                 self.restarts.fetch_add(1, Ordering::Relaxed);
                 return;
@@ -42,7 +42,8 @@ impl RestartCounters {
     /// Encodes all metrics. `refused` is the number of kinds that may not be listed; `sent` and
     /// `lost` count the webhook's messages.
     ///
-    /// # Errors If the encoder fails.
+    /// # Errors
+    /// If the encoder fails.
     pub(crate) fn encode(
         &self,
         encoder: &mut DescriptorEncoder<'_>,
@@ -81,7 +82,7 @@ impl RestartCounters {
             ),
             (
                 "rollout_controller_config_restart_deferred",
-                "Workloads whose restart waits for others.",
+                "Workloads with a new template that replaces no Pods yet.",
                 gauges.deferred,
             ),
             ("rollout_controller_config_restart_pending", "Workloads whose restart is due and waits.", gauges.pending),

@@ -82,10 +82,6 @@ impl RestartEngine for ReloaderEngine {
         0
     }
 
-    fn finish_namespace(&mut self, namespace: &str) {
-        self.0.finish_namespace(namespace);
-    }
-
     fn gauges(&self, of_cache: RestartGauges) -> RestartGauges {
         RestartGauges { waiting: self.0.waiting_count(), ..of_cache }
     }

@@ -318,14 +318,6 @@ impl ReloaderQueue {
         self.finish_if_idle(&name.namespace);
     }
 
-    /// Ends the batch of actions of a namespace, whatever their outcomes.
-    pub(crate) fn finish_namespace(&mut self, namespace: &str) {
-        if let Some(run) = self.runs.get_mut(namespace) {
-            run.actions.clear();
-        }
-        self.finish_if_idle(namespace);
-    }
-
     /// Ends the change in progress of a namespace if nothing of it is left.
     fn finish_if_idle(&mut self, namespace: &str) {
         if self.runs.get(namespace).is_some_and(|run| run.actions.is_empty() && run.remaining.is_empty()) {

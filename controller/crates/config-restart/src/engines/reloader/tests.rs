@@ -233,6 +233,22 @@ fn failed_change_is_retried_five_times() {
 }
 
 #[test]
+fn end_of_a_batch_does_not_end_the_change_that_follows() {
+    let mut reconciler = changed();
+    config(&mut reconciler, "3", 1000);
+    let take = |reconciler: &mut RestartReconciler| {
+        let at = reconciler.next_due().unwrap();
+        reconciler.take_due(at, now()).remove(0).observed
+    };
+    let (first, at) = (take(&mut reconciler), Duration::from_secs(2));
+    reconciler.on_write_finished(&first, WriteOutcome::Done, at);
+    let second = take(&mut reconciler);
+    reconciler.finish_namespace(&first.workload.name.namespace);
+    reconciler.on_write_finished(&second, WriteOutcome::Failed(None), at);
+    assert_eq!(reconciler.next_due(), Some(at + Duration::from_millis(5)), "it is retried");
+}
+
+#[test]
 fn change_with_a_webhook_is_reported_and_restarts_nothing() {
     let mut reconciler = changed_with_flags(&["--webhook-url=http://x"]);
     config(&mut reconciler, "3", 1000);
