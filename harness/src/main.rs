@@ -12,6 +12,7 @@ use lockstep_cluster::supervise::{Interrupt, interrupt};
 use lockstep_subject::SUBJECT_TARGETS;
 use lockstep_support::outcome::InterruptCause;
 use lockstep_support::{collection, sanitize};
+use tracing_subscriber::EnvFilter;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -28,8 +29,17 @@ fn main() -> ExitCode {
     // A subject in this process logs the faults that a case injects, which is not worth showing by
     // default. LOCKSTEP_LOG=warn shows it.
     let silent: String = SUBJECT_TARGETS.map(|target| format!(",{target}=off")).concat();
-    let quiet = || format!("warn,kube_client=off{silent}").into();
-    let filter = tracing_subscriber::EnvFilter::try_from_env("LOCKSTEP_LOG").unwrap_or_else(|_| quiet());
+    let quiet = || EnvFilter::new(format!("warn,kube_client=off{silent}"));
+    let filter = match std::env::var("LOCKSTEP_LOG").unwrap_or_default() {
+        unset if unset.is_empty() => quiet(),
+        given => match given.parse() {
+            Ok(filter) => filter,
+            Err(error) => {
+                complain(&format!("error: LOCKSTEP_LOG: {error}; it is a level such as debug, or as of `RUST_LOG`"));
+                return ExitCode::from(64);
+            }
+        },
+    };
     // Standard error may be closed, so a failure to log cannot be reported either.
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     let log = log.with_ansi(may_have_colours(&std::io::stderr()));

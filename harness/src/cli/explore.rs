@@ -81,40 +81,45 @@ pub(super) async fn execute(arguments: Arguments, typed: &CommandLine) -> Result
     let (shard, since) = (arguments.sharding.shard(), clock::instant());
     let results = arguments.sharding.results(typed, items, |item| shard.has(item.number));
     let mut outcomes = Vec::new();
-    for (item, case) in cases.iter().enumerate().filter(|(item, _)| shard.has(*item)) {
-        let mut explored: Vec<Exploration> = specs.iter().map(|_| Exploration::default()).collect();
-        let mut each = explored.iter_mut();
-        let ended = setup.for_each_subject_keeping_programs(&case.controllers, &specs, BATCH, async |_, player| {
-            let one = each.next().expect("one for each subject");
-            explore_case(&arguments, &setup, player, case, one).await
-        });
-        match ended.await {
-            Ok(_) | Err(CliError::Interrupted(_)) => {}
-            Err(error) => return Err(error),
+    let explored = async {
+        for (item, case) in cases.iter().enumerate().filter(|(item, _)| shard.has(*item)) {
+            let mut explored: Vec<Exploration> = specs.iter().map(|_| Exploration::default()).collect();
+            let mut each = explored.iter_mut();
+            let ended = setup.for_each_subject_keeping_programs(&case.controllers, &specs, BATCH, async |_, player| {
+                let one = each.next().expect("one for each subject");
+                explore_case(&arguments, &setup, player, case, one).await
+            });
+            match ended.await {
+                Ok(_) | Err(CliError::Interrupted(_)) => {}
+                Err(error) => return Err(error),
+            }
+            explored.retain(|one| one.plays > 0);
+            let mut lines = Vec::new();
+            for (spec, one) in specs.iter().zip(&explored) {
+                lines.extend(one.lines(spec, case));
+                lines.extend(list_outcomes(&arguments, typed, (spec, case), &one.outcomes)?);
+            }
+            let (mut verdict, mut unmatched) = (Verdict::Inconclusive, Vec::new());
+            if let [subject, rest @ ..] = explored.as_slice() {
+                (verdict, unmatched) = judge_outcomes(&specs, subject, rest.first());
+            }
+            lines.extend(unmatched);
+            lines.iter().for_each(|line| say!("{line}"));
+            let outcome = RunOutcome::from(verdict);
+            if let Some(results) = &results {
+                let explored = campaign::ExploreResult { item, lines, exit_code: outcome.code() };
+                results.add(serde_json::to_string(&explored).expect("texts and numbers can be written as JSON"));
+            }
+            outcomes.push(outcome);
+            if Interrupt::for_process().cause().is_some() {
+                break;
+            }
         }
-        explored.retain(|one| one.plays > 0);
-        let mut lines = Vec::new();
-        for (spec, one) in specs.iter().zip(&explored) {
-            lines.extend(one.lines(spec, case));
-            lines.extend(list_outcomes(&arguments, typed, (spec, case), &one.outcomes)?);
-        }
-        let (mut verdict, mut unmatched) = (Verdict::Inconclusive, Vec::new());
-        if let [subject, rest @ ..] = explored.as_slice() {
-            (verdict, unmatched) = judge_outcomes(&specs, subject, rest.first());
-        }
-        lines.extend(unmatched);
-        lines.iter().for_each(|line| say!("{line}"));
-        let outcome = RunOutcome::from(verdict);
-        if let Some(results) = &results {
-            let explored = campaign::ExploreResult { item, lines, exit_code: outcome.code() };
-            results.add(serde_json::to_string(&explored).expect("texts and numbers can be written as JSON"));
-        }
-        outcomes.push(outcome);
-        if Interrupt::for_process().cause().is_some() {
-            break;
-        }
-    }
+        Ok(())
+    };
+    let explored = explored.await;
     setup.close_programs().await;
+    explored?;
     if let (Some(results), None) = (results, Interrupt::for_process().cause()) {
         results.write(&outcomes, 0, since.elapsed().as_secs_f64())?;
     }

@@ -1,6 +1,7 @@
 //! The arguments of all commands that play cases: the cluster, the time limits, and how to play.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::env::VarError;
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -432,7 +433,9 @@ fn budget(text: &str) -> Result<Duration, String> {
 fn variable(name: &str) -> Result<String, String> {
     match std::env::var(name) {
         Ok(_) => Ok(name.to_owned()),
-        Err(error) => Err(format!("{error}; name a variable of the environment, without its value")),
+        Err(VarError::NotPresent) => Err("it is not set; name a variable of the environment, without its value".into()),
+        // The error itself would show the value.
+        Err(VarError::NotUnicode(_)) => Err("its value is no text in UTF-8".into()),
     }
 }
 

@@ -193,6 +193,13 @@ fn log_in_a_file_has_no_colours() {
 }
 
 #[test]
+fn log_level_that_cannot_be_read_is_refused() {
+    let output = command(&["list"]).env("LOCKSTEP_LOG", "lockstep=loud").output().expect("it starts");
+    let stderr = String::from_utf8(output.stderr).expect("text");
+    assert!(output.status.code() == Some(64) && stderr.starts_with("error: LOCKSTEP_LOG: "), "{stderr}");
+}
+
+#[test]
 fn filter_selects_cases_and_rejects_bad_syntax() {
     let (stdout, code) = lockstep(&["list", "-E", "area(recreate) & !label(scale)"], &[]);
     assert!(

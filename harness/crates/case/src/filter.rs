@@ -320,10 +320,10 @@ fn is_letter(letter: char) -> bool {
 }
 
 fn matcher(subject: CaseAttribute, argument: &str) -> Matcher {
-    match (argument.split_at(1), subject) {
-        (("=", rest), _) => Matcher::Exact(rest.to_owned()),
-        (("~", rest), _) => Matcher::Part(rest.to_owned()),
-        (("#", rest), _) => Matcher::Pattern(rest.to_owned()),
+    match (argument.split_at_checked(1), subject) {
+        (Some(("=", rest)), _) => Matcher::Exact(rest.to_owned()),
+        (Some(("~", rest)), _) => Matcher::Part(rest.to_owned()),
+        (Some(("#", rest)), _) => Matcher::Pattern(rest.to_owned()),
         (_, CaseAttribute::Area | CaseAttribute::Tag | CaseAttribute::Judges) => Matcher::Exact(argument.to_owned()),
         _ => Matcher::Part(argument.to_owned()),
     }
@@ -361,6 +361,7 @@ mod tests {
     #[case("tag(smoke)", true)]
     #[case("tag(smo)", false)]
     #[case("none()", false)]
+    #[case("text(ö)", false)]
     #[case("case(#*/ten-*)", true)]
     #[case("label(pause) & label(pause) | label(refused)", true)]
     fn filter_selects_cases(#[case] filter: &str, #[case] expected: bool) {

@@ -92,8 +92,11 @@ impl StatusCheck {
 fn ignores(sent: &[u8], answer: &[u8]) -> Option<bool> {
     if sent.starts_with(b"[") {
         let operations: Vec<Value> = serde_json::from_slice(sent).ok()?;
-        let path = |operation: &Value| operation.get("path")?.as_str().map(|path| path.starts_with("/status"));
-        return Some(operations.iter().any(|operation| path(operation).unwrap_or_default()));
+        let changes_it = |operation: &Value| {
+            let path = operation["path"].as_str().and_then(|path| path.strip_prefix("/status"));
+            operation["op"] != "test" && path.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        return Some(operations.iter().any(changes_it));
     }
     // A client may omit or zero fields that it does not know; only the fields that it sets count.
     let is_set = |value: &Value| value.as_i64().is_some_and(|number| number != 0);
@@ -144,6 +147,8 @@ mod tests {
     #[case::nothing_set(r#"{"status":{"replicas":0}}"#, r#"{"status":{"replicas":1}}"#, false)]
     #[case::json_patch(r#"[{"op":"add","path":"/status/replicas","value":1}]"#, "{}", true)]
     #[case::json_patch_of_another_field(r#"[{"op":"add","path":"/spec/replicas","value":"status"}]"#, "{}", false)]
+    #[case::json_patch_that_tests_it(r#"[{"op":"test","path":"/status/replicas","value":1}]"#, "{}", false)]
+    #[case::json_patch_of_a_longer_name(r#"[{"op":"add","path":"/statuses","value":1}]"#, "{}", false)]
     #[case::no_object("status", "{}", false)]
     fn detects_status_that_the_answer_does_not_have(#[case] sent: &str, #[case] answer: &str, #[case] ignored: bool) {
         let mut check = StatusCheck::new(Arc::new(Mutex::new(sent.as_bytes().to_vec())));

@@ -125,6 +125,8 @@ impl Recording {
         if let Some(end) = &self.end {
             line(&mut out, &RecordingEntry::End(end.clone()))?;
         }
+        // A writer with a buffer cannot return the error of its last part when it is dropped.
+        out.flush()?;
         Ok(())
     }
 }
@@ -199,6 +201,13 @@ mod tests {
         assert_eq!(Recording::read(cut.as_slice()).unwrap().end, None);
         let half = &text[..text.len() - 10];
         assert_eq!(Recording::read(half).unwrap().end, None);
+    }
+
+    #[test]
+    fn write_reports_what_a_buffer_cannot_write_at_its_end() {
+        let full: &mut [u8] = &mut [];
+        let written = RecordingBuilder::rolled_out(2).end().write(std::io::BufWriter::with_capacity(1 << 20, full));
+        assert!(matches!(written, Err(RecordingError::Io(_))), "{written:?}");
     }
 
     #[test]

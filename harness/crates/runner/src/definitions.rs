@@ -79,20 +79,18 @@ impl Definitions {
                 serde_json::from_value(manifest.clone()).map_err(|error| refused(error.to_string()))?;
             let there = api.get_opt(&name).await.map_err(|error| refused(error.to_string()))?;
             let written = match (there, known.get(&name)) {
-                (None, _) => {
-                    new = true;
-                    known.insert(name.clone(), manifest.clone());
-                    api.create(&PostParams::default(), &object).await.map(drop)
-                }
+                (None, _) => Some(api.create(&PostParams::default(), &object).await),
                 (Some(there), Some(made)) if made != manifest => {
-                    new = true;
-                    known.insert(name.clone(), manifest.clone());
                     object.metadata.resource_version = there.metadata.resource_version;
-                    api.replace(&name, &PostParams::default(), &object).await.map(drop)
+                    Some(api.replace(&name, &PostParams::default(), &object).await)
                 }
-                _ => Ok(()),
+                _ => None,
             };
-            written.map_err(|error| refused(error.to_string()))?;
+            if let Some(written) = written {
+                written.map_err(|error| refused(error.to_string()))?;
+                known.insert(name.clone(), manifest.clone());
+                new = true;
+            }
             let since = clock::instant();
             while !is_established(&api, &name).await.map_err(|error| refused(error.to_string()))? {
                 if since.elapsed() > PATIENCE {

@@ -283,7 +283,14 @@ impl<'a> CaseRun<'a> {
             None
         } else {
             let kind = if decided.set.is_some() { "ReplicaSet" } else { "Deployment" };
-            self.driver.read_object(kind, &intercepted.route.name).await
+            match self.driver.read_object(kind, &intercepted.route.name).await {
+                Ok(now) => now,
+                Err(error) => {
+                    let why = format!("cannot read the {kind} that the subject's request is about: {error}");
+                    self.abort(Blame::Environment, why)?;
+                    return Ok(false);
+                }
+            }
         };
         // The request will be answered with a conflict, and the subject will retry it.
         let version =

@@ -204,6 +204,7 @@ impl InProcessTask {
         let mut handle = self.handle;
         if tokio::time::timeout(Duration::from_secs(3), &mut handle).await.is_err() {
             handle.abort();
+            handle.await.ok();
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use lockstep_cluster as cluster;
+use lockstep_cluster::ClusterError;
 use lockstep_recording::controllers::ControllerSet;
 use lockstep_timeline::versions::Minor;
 
@@ -35,8 +36,16 @@ pub(super) async fn program(version_or_path: Option<&str>) -> Result<(PathBuf, S
             check(Path::new(path))?;
             std::path::absolute(path)?
         }
-        Some(version) if version != VERSION => cluster::obtain_controller_manager(version)?,
-        _ => cluster::obtain_binaries(VERSION)?.program("kube-controller-manager"),
+        Some(version) if version != VERSION => {
+            let version = version.to_owned();
+            // It may be built first.
+            let found = tokio::task::spawn_blocking(move || cluster::obtain_controller_manager(&version)).await;
+            found.map_err(ClusterError::from)??
+        }
+        _ => {
+            let found = tokio::task::spawn_blocking(|| cluster::obtain_binaries(VERSION)).await;
+            found.map_err(ClusterError::from)??.program("kube-controller-manager")
+        }
     };
     let version = command::version(&path).await.replace("Kubernetes ", "");
     Ok((path, format!("kube-controller-manager {version}")))

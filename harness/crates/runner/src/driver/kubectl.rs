@@ -79,7 +79,12 @@ impl Driver {
         if let Some(kind) = watched {
             self.cache.record_own_deletion(kind, &self.namespace, &name);
         }
-        if let Some(object) = api.delete(&name, &how).await.map_err(drive_error)?.left() {
+        let answer = api.delete(&name, &how).await.inspect_err(|_| {
+            if let Some(kind) = watched {
+                self.cache.forget_own_deletion(kind, &self.namespace, &name);
+            }
+        });
+        if let Some(object) = answer.map_err(drive_error)?.left() {
             self.note(watched, &object);
             let ObjectMeta { deletion_grace_period_seconds, finalizers, .. } = &object.metadata;
             let is_gone = *deletion_grace_period_seconds == Some(0) && finalizers.is_none();

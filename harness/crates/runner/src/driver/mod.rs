@@ -122,9 +122,12 @@ impl Driver {
     }
 
     /// The current state of a Deployment or ReplicaSet on the server, if it exists.
-    pub(crate) async fn read_object(&self, kind: &str, name: &str) -> Option<Value> {
-        let found = self.api("apps/v1", kind).get_opt(name).await.ok()??;
-        serde_json::to_value(found).ok()
+    ///
+    /// # Errors
+    /// The server does not answer.
+    pub(crate) async fn read_object(&self, kind: &str, name: &str) -> Result<Option<Value>, DriveError> {
+        let found = self.api("apps/v1", kind).get_opt(name).await.map_err(drive_error)?;
+        found.map(|found| serde_json::to_value(found).map_err(|error| DriveError::Server(error.into()))).transpose()
     }
 
     /// The writes since the last call, as kinds and resourceVersions.
@@ -148,8 +151,9 @@ impl Driver {
             return;
         }
         let wait = next.as_millisecond() - clock::now().as_millisecond();
-        if let Ok(wait @ 1..=1500) = u64::try_from(wait) {
-            clock::pause(Duration::from_millis(wait + 2)).await;
+        if let Ok(wait @ 1..) = u64::try_from(wait) {
+            // Also a server whose clock is ahead reaches its next second within one.
+            clock::pause(Duration::from_millis(wait.min(1000) + 2)).await;
         }
     }
 

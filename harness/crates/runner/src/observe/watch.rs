@@ -129,7 +129,10 @@ async fn follow(api: &Api<DynamicObject>, kind: WatchedKind, mut from: String, c
                 Ok(None) => break,
                 Err(error) => match ResponseTooLarge::find(&error) {
                     Some(why) => return cache.record_gap(format!("the watch of {kind}s was cut off at {from}: {why}")),
-                    None => break,
+                    None => {
+                        tracing::debug!(%kind, %error, "watch broken off; opening it again");
+                        break;
+                    }
                 },
             };
             let (change, StrippedObject(object)) = match event {
@@ -155,9 +158,12 @@ async fn follow(api: &Api<DynamicObject>, kind: WatchedKind, mut from: String, c
             }
             cache.deliver(kind, change, object);
         }
-        if from == began
-            && let Some(later) = nothing_since(api, &from).await
-        {
+        if from != began {
+            continue;
+        }
+        // An event that cannot be read would come again at once.
+        clock::pause(Duration::from_millis(50)).await;
+        if let Some(later) = nothing_since(api, &from).await {
             from = later;
             cache.progress(kind, from.parse().unwrap_or(0));
         }

@@ -84,6 +84,11 @@ impl WatchCache {
         self.lock().own_deletions.insert((kind.to_string(), namespace.to_owned(), name.to_owned()), false);
     }
 
+    /// Forget a deletion that the server has refused: a later one is not the harness's.
+    pub(crate) fn forget_own_deletion(&self, kind: WatchedKind, namespace: &str, name: &str) {
+        self.lock().own_deletions.remove(&(kind.to_string(), namespace.to_owned(), name.to_owned()));
+    }
+
     /// Record that one request of the harness marked this object as deleting and removed it, as for
     /// a pod that has ended. Its answer has the version of the removal only.
     pub(crate) fn record_own_removal(&self, kind: WatchedKind, namespace: &str, name: &str) {

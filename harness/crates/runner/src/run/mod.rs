@@ -181,9 +181,12 @@ impl Setup {
                     }
                     _ => Executor::simulated(spec.clone(), simulation.clone(), self.lanes),
                 };
-                done.push(work(spec, &player).await?);
-                player.sessions().iter().try_for_each(|session| self.emit_session_end(spec, session))?;
+                let worked = work(spec, &player).await;
+                let ended = player.sessions().iter().try_for_each(|session| self.emit_session_end(spec, session));
+                // Also after an error nothing is left behind.
                 player.close().await;
+                done.push(worked?);
+                ended?;
             }
             Ok(done)
         };

@@ -203,7 +203,9 @@ fn text_of(step: &InferredStep) -> String {
 }
 
 fn line<'a>(step: &str, notes: impl Iterator<Item = &'a String>) -> String {
-    notes.map(|note| format!("  # {note}\n")).collect::<String>() + &format!("  - {step}\n")
+    // A server's message may have several lines.
+    let notes = notes.flat_map(|note| note.lines()).map(|note| format!("  # {note}\n"));
+    notes.collect::<String>() + &format!("  - {step}\n")
 }
 
 /// The number of entries with the initial objects: up to the first settling.
@@ -329,12 +331,8 @@ impl GivenSteps {
         sets.sort_by_key(|set| live::revision(set));
         let name = text(deployment, "/metadata/name");
         let paused = deployment.at("/spec/paused") == Some(&Value::Bool(true));
-        let mut steps = vec![StepText::plain(creation(deployment, sets.first().copied().unwrap_or(deployment)))];
+        let mut steps = vec![StepText::plain(creation(deployment, sets.first().copied()))];
         let mut generation = 1;
-        if sets.is_empty() && paused {
-            let step = steps.pop().map(|created| created.step).unwrap_or_default();
-            steps.push(StepText::plain(format!("{}, paused: true}}", step.trim_end_matches('}'))));
-        }
         let wait = Some(int(deployment, "/spec/minReadySeconds")).filter(|seconds| *seconds > 0);
         let wait = || wait.map(|seconds| StepText::plain(format!("advance: {}s", seconds + 1)));
         for (number, pair) in (2..).zip(sets.windows(2)) {

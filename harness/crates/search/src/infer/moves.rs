@@ -198,7 +198,7 @@ impl<'a> Scan<'a> {
                         vec![user_writes::without_finalizers(&format!("deployment/{}", version.name))]
                     }
                     (ChangeType::Deleted, _) => Vec::new(),
-                    (_, None) => vec![StepText::plain(user_writes::creation(after, after))],
+                    (_, None) => vec![StepText::plain(user_writes::creation(after, None))],
                     (_, Some(before)) => {
                         user_writes::user_steps(before, after, &self.live, &mut self.templates, &self.revisions)
                     }

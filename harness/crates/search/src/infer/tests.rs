@@ -80,6 +80,22 @@ fn creation_of_an_unobserved_deployment_is_a_step() {
     assert_eq!(steps(&inferred), ["- deployment: {name: web, replicas: 2, image: \"app:1\"}"]);
 }
 
+#[rstest]
+#[case::before_the_recording(1)]
+#[case::in_the_recording(0)]
+fn paused_deployment_without_replica_sets_is_created_paused(#[case] observed: i64) {
+    let mut deployment =
+        json!({"metadata": {"name": "web", "uid": "d", "generation": 1, "annotations": {"team": "a"}}});
+    deployment["spec"] = json!({"replicas": 2, "paused": true, "template": template("app:1")});
+    deployment["status"] = json!({"observedGeneration": observed});
+    let mut scaled = deployment.clone();
+    scaled["spec"]["replicas"] = json!(3);
+    let reel = Reel::new().version(DEPLOYMENT, ChangeType::Added, &deployment).settled();
+    let inferred = reel.version(DEPLOYMENT, ChangeType::Modified, &scaled).inferred();
+    let created = "- deployment: {name: web, replicas: 2, image: \"app:1\", paused: true, annotations: {";
+    assert!(inferred.case.source.contains(created), "{}", inferred.case.source);
+}
+
 /// A controller deletes old ReplicaSets without pods, but only as many as exceed the history limit.
 #[rstest]
 #[case::within_the_history("old", "app:5", 10, Some("delete: replicaset/rs1"))]

@@ -45,15 +45,14 @@ impl TemplateNumbers {
     }
 }
 
-/// The step that creates a Deployment with the template of this object, which is the Deployment or
-/// one of its ReplicaSets.
-pub(super) fn creation(deployment: &Value, of: &Value) -> String {
+/// The step that creates a Deployment as it is, or with the template of its first ReplicaSet.
+pub(super) fn creation(deployment: &Value, first_set: Option<&Value>) -> String {
     let spec = |field: &str| deployment.at("/spec").and_then(|spec| spec.get(field)).cloned();
     let number = |field: &str, usual: Option<i64>| spec(field).filter(|value| value.as_i64() != usual);
     let mut fields = vec![
         format!("name: {}", word(text(deployment, "/metadata/name"))),
         format!("replicas: {}", spec("replicas").unwrap_or(json!(1))),
-        format!("image: {}", quoted(&TemplateShape::of(&live::template(of)).image)),
+        format!("image: {}", quoted(&TemplateShape::of(&live::template(first_set.unwrap_or(deployment))).image)),
     ];
     if text(deployment, "/spec/strategy/type") == "Recreate" {
         fields.push("strategy: Recreate".to_owned());
@@ -69,6 +68,9 @@ pub(super) fn creation(deployment: &Value, of: &Value) -> String {
         ("revisionHistoryLimit", number("revisionHistoryLimit", Some(DEFAULT_HISTORY))),
     ];
     fields.extend(numbers.into_iter().filter_map(|(name, value)| Some(format!("{name}: {}", value?))));
+    if first_set.is_none() && spec("paused") == Some(json!(true)) {
+        fields.push("paused: true".to_owned());
+    }
     let annotations = user_annotations(deployment);
     if !annotations.is_empty() {
         fields.push(format!("annotations: {}", flow(&Value::Object(annotations))));

@@ -58,6 +58,14 @@ pub enum ManifestError {
         /// What is missing.
         field: &'static str,
     },
+    /// A field has another type than the server allows.
+    #[error("document {document}: `{field}` is no mapping")]
+    NoMapping {
+        /// From 1.
+        document: usize,
+        /// The field.
+        field: &'static str,
+    },
     /// It has no Deployment.
     #[error("holds no Deployment; it must hold the one that runs the controller")]
     NoDeployment,
@@ -148,6 +156,10 @@ pub(super) fn text_at(value: &Value, pointer: &str) -> String {
     value.at(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
+fn is_mapping_or_absent(object: &Value, pointer: &str) -> bool {
+    object.at(pointer).is_none_or(|value| value.is_null() || value.is_object())
+}
+
 /// Collects a document, or the items of a list.
 fn collect(value: Value, document: usize, objects: &mut Vec<Value>) -> Result<(), ManifestError> {
     match value {
@@ -164,6 +176,9 @@ fn collect(value: Value, document: usize, objects: &mut Vec<Value>) -> Result<()
                 if text_at(&value, &format!("/{field}")).is_empty() {
                     return Err(ManifestError::NoObject { document, field });
                 }
+            }
+            if !is_mapping_or_absent(&value, "/metadata/labels") {
+                return Err(ManifestError::NoMapping { document, field: "metadata.labels" });
             }
             objects.push(value);
             Ok(())
@@ -183,6 +198,11 @@ fn check(deployment: &Value) -> Result<(), String> {
     }
     if !deployment.at("/spec/selector").is_some_and(Value::is_object) {
         return Err("it has no spec.selector".to_owned());
+    }
+    for path in ["metadata", "metadata/labels", "spec/nodeSelector"] {
+        if !is_mapping_or_absent(deployment, &format!("/spec/template/{path}")) {
+            return Err(format!("spec.template.{} is no mapping", path.replace('/', ".")));
+        }
     }
     let containers = deployment.at("/spec/template/spec/containers").and_then(Value::as_array);
     let containers = containers.filter(|list| !list.is_empty() && list.iter().all(Value::is_object));
@@ -258,6 +278,18 @@ mod tests {
         "it has no spec.selector"
     )]
     #[case("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {selector: {}}", "it has no containers")]
+    #[case(
+        "apiVersion: v1\nkind: Secret\nmetadata: {name: a, labels: app}",
+        "document 1: `metadata.labels` is no mapping"
+    )]
+    #[case(
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {selector: {}, template: {metadata: {labels: [a]}}}",
+        "spec.template.metadata.labels is no mapping"
+    )]
+    #[case(
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {selector: {}, template: {spec: {nodeSelector: a}}}",
+        "spec.template.spec.nodeSelector is no mapping"
+    )]
     fn invalid_manifest_is_refused(#[case] text: &str, #[case] expected: &str) {
         let error = Manifest::parse(text).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");

@@ -108,10 +108,12 @@ impl SubjectPods {
         // It may be gone already, or is removed with everything else.
         sets.delete(&self.name, &DeleteParams::background()).await.ok();
         loop {
-            let left = self.list().await;
-            if left.is_empty() || since.elapsed() > DELETE_TIMEOUT + DELETE_TIMEOUT {
+            let left = self.try_list().await;
+            // A server that does not answer has not said that none is left.
+            if left.as_ref().is_ok_and(Vec::is_empty) || since.elapsed() > DELETE_TIMEOUT + DELETE_TIMEOUT {
                 return;
             }
+            let left = left.unwrap_or_default();
             let api: Api<Pod> = Api::namespaced(self.client.clone(), &self.namespace);
             for pod in
                 left.iter().filter(|pod| pod.metadata.deletion_timestamp.is_none() || since.elapsed() > DELETE_TIMEOUT)

@@ -13,7 +13,9 @@ use lockstep_cluster::supervise::{Child, ProcessId, ProcessSpec, Supervisor};
 use lockstep_recording::{Blame, Trouble};
 use lockstep_support::clock;
 
-use super::frames::{self, BubbleFrame, BubbleStart, BubbleTurn, Hello, PROTOCOL, Preamble, Response};
+use super::frames::{
+    self, BubbleFrame, BubbleStart, BubbleTurn, ControllerRequest, Hello, PROTOCOL, Preamble, Response,
+};
 use super::program::VirtualProgram;
 use crate::command::{self, ENDED};
 use crate::pod_env::SubjectHome;
@@ -179,10 +181,16 @@ impl BubbleProcess {
     }
 
     fn exchange(&mut self, frame: &[u8]) -> Result<BubbleFrame, Trouble> {
-        tracing::trace!(frame = %String::from_utf8_lossy(frame), "to the bubble");
+        // Without its content, which may be a Secret's.
+        tracing::trace!(bytes = frame.len(), "to the bubble");
         let reply = match frames::write(self.stream.get_mut(), frame).and_then(|()| frames::read(&mut self.stream)) {
             Ok(frame) => {
-                tracing::trace!(said = ?frame, "from the bubble");
+                match &frame {
+                    BubbleFrame::Ask(ControllerRequest { method, uri, .. }) => {
+                        tracing::trace!(method, uri, "asked by the bubble");
+                    }
+                    other => tracing::trace!(said = ?other, "from the bubble"),
+                }
                 frame
             }
             Err(error) => {

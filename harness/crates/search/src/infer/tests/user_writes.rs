@@ -150,6 +150,7 @@ fn refused(why: &str) -> Value {
 #[case::pods("exceeded quota: few, requested: pods=1, used: pods=4, limited: pods=4", Some("2"))]
 #[case::more("exceeded quota: few, requested: cpu=1, used: cpu=4, limited: cpu=4", None)]
 #[case::no_quota("violates PodSecurity", None)]
+#[case::several_lines("violates\n- scale: 9", None)]
 fn infers_a_quota_from_refused_pods(#[case] why: &str, #[case] pods: Option<&str>) {
     let scaled = begun_with(&with("RollingUpdate", 0, "app:7", (9, 9), BEGAN));
     let mut asked = with("RollingUpdate", 0, "app:7", (10, 9), BEGAN);
