@@ -14,6 +14,7 @@ use lockstep_recording::controllers::{Controller, ControllerSet};
 use lockstep_recording::{Blame, Trouble, TroubleTopic};
 use lockstep_workload::Claims;
 
+use super::equations::OwnerState;
 use super::object::OwnerCounts;
 use super::pod_index::PodIndex;
 use super::replica_set_index::ReplicaSetIndex;
@@ -51,8 +52,8 @@ pub(super) struct EquationTracker {
 enum Equation {
     DeploymentFinalizer,
     ReplicaSetFinalizer,
-    OrphanedReplicaSet,
-    OrphanedPod,
+    UndeletedReplicaSet,
+    UndeletedPod,
     ReplicaSetStatus,
     ReplicaSetSize,
     DeploymentStatus,
@@ -68,8 +69,8 @@ impl Equation {
             Self::ReplicaSetStatus => TroubleTopic::ReplicaSetStatus,
             Self::DeploymentFinalizer
             | Self::ReplicaSetFinalizer
-            | Self::OrphanedReplicaSet
-            | Self::OrphanedPod
+            | Self::UndeletedReplicaSet
+            | Self::UndeletedPod
             | Self::ReplicaSetSize
             | Self::History => TroubleTopic::Other,
         }
@@ -97,8 +98,8 @@ impl EquationTracker {
         let sets = [
             Equation::DeploymentFinalizer,
             Equation::ReplicaSetFinalizer,
-            Equation::OrphanedReplicaSet,
-            Equation::OrphanedPod,
+            Equation::UndeletedReplicaSet,
+            Equation::UndeletedPod,
             Equation::ReplicaSetStatus,
         ];
         let sizes: &[Equation] = if under_test.has(Controller::ReplicaSet) { &[] } else { &[Equation::ReplicaSetSize] };
@@ -141,11 +142,13 @@ impl EquationTracker {
             WatchedKind::ReplicaSet => {
                 let none = OwnerCounts::default();
                 let pods = object.and_then(|set| view.pods.owner_counts(set.text("/metadata/uid"))).unwrap_or(&none);
-                let is_there = |uid: &str| view.sets.deployment(uid).is_some();
+                let owner = |uid: &str| view.get(WatchedKind::Deployment, view.sets.deployment(uid)?);
                 let stuck = object.and_then(|it| equations::stuck_finalizer(it, "replicaset", pods.controlled > 0));
                 self.set_result(Equation::ReplicaSetFinalizer, name, stuck);
-                let left = object.and_then(|it| equations::orphaned(it, "replicaset", "Deployment", is_there));
-                self.set_result(Equation::OrphanedReplicaSet, name, left);
+                let left = object.and_then(|it| {
+                    equations::undeleted_dependent(it, "replicaset", "Deployment", |uid| OwnerState::of(owner(uid)))
+                });
+                self.set_result(Equation::UndeletedReplicaSet, name, left);
                 self.set_result(
                     Equation::ReplicaSetStatus,
                     name,
@@ -154,9 +157,11 @@ impl EquationTracker {
                 self.set_result(Equation::ReplicaSetSize, name, object.and_then(equations::size));
             }
             WatchedKind::Pod => {
-                let is_there = |uid: &str| view.sets.name_of(uid).is_some();
-                let left = object.and_then(|it| equations::orphaned(it, "pod", "ReplicaSet", is_there));
-                self.set_result(Equation::OrphanedPod, name, left);
+                let owner = |uid: &str| view.get(WatchedKind::ReplicaSet, view.sets.name_of(uid)?);
+                let left = object.and_then(|it| {
+                    equations::undeleted_dependent(it, "pod", "ReplicaSet", |uid| OwnerState::of(owner(uid)))
+                });
+                self.set_result(Equation::UndeletedPod, name, left);
             }
             WatchedKind::Event
             | WatchedKind::StatefulSet
@@ -309,9 +314,48 @@ mod tests {
         }
     }
 
+    #[rstest]
+    #[case::before_it_has_marked_the_pod(
+        true,
+        false,
+        Some("pod/web-1-a is still there, and its owner waits for its deletion")
+    )]
+    #[case::after_that(true, true, None)]
+    #[case::the_pod_does_not_block_its_owner(false, false, None)]
+    fn garbage_collector_deletes_what_blocks_a_foreground_deletion(
+        #[case] blocks: bool,
+        #[case] is_marked: bool,
+        #[case] expected: Option<&str>,
+    ) {
+        let mut space = NamespaceCache::default();
+        let [deployments, mut sets, mut pods] = settled_objects();
+        let pod = &mut Arc::make_mut(&mut pods[0].value)["metadata"];
+        pod["ownerReferences"] =
+            json!([{"kind": "ReplicaSet", "uid": "r", "controller": true, "blockOwnerDeletion": blocks}]);
+        for (kind, objects) in KINDS.into_iter().zip([&deployments, &sets, &pods]) {
+            objects.iter().for_each(|object| take(&mut space, kind, object));
+        }
+        let scope =
+            EquationScope { terminations: Terminations::Held, unbound: false, under_test: &ControllerSet::default() };
+        assert_eq!(space.first_unmet(scope), None);
+        let deleted = json!("2026-01-01T00:00:00Z");
+        let set = &mut Arc::make_mut(&mut sets[0].value)["metadata"];
+        (set["deletionTimestamp"], set["finalizers"]) = (deleted.clone(), json!(["foregroundDeletion"]));
+        take(&mut space, WatchedKind::ReplicaSet, &sets[0]);
+        if is_marked {
+            Arc::make_mut(&mut pods[0].value)["metadata"]["deletionTimestamp"] = deleted;
+            take(&mut space, WatchedKind::Pod, &pods[0]);
+        }
+        let found = space.first_unmet(scope).filter(|trouble| trouble.why.starts_with("pod/"));
+        assert_eq!(
+            found.as_ref().map(|trouble| (trouble.blame, &*trouble.why)),
+            expected.map(|why| (Blame::Environment, why))
+        );
+    }
+
     /// The object in one of a few states; `None`: it does not exist.
     fn state(kind: WatchedKind, number: usize, state: u8) -> Option<Value> {
-        let owners = |kind: &str, uid: String| json!([{"kind": kind, "uid": uid, "controller": state != 6}]);
+        let owners = |kind: &str, uid: String| json!([{"kind": kind, "uid": uid, "controller": state != 6, "blockOwnerDeletion": state != 7}]);
         let status = |all: i64, ready: i64| json!({"observedGeneration": 1, "replicas": all, "readyReplicas": ready, "availableReplicas": ready});
         let metadata = json!({"name": format!("o{number}"), "uid": format!("{kind}-{number}-{}", state / 4), "generation": 1,
             "deletionTimestamp": (state % 4 == 3).then_some("2026-01-01T00:00:00Z"),

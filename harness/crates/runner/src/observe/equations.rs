@@ -81,32 +81,67 @@ pub(super) fn size(rs: &CachedObject) -> Option<String> {
     (wanted != found).then(|| format!("replicaset/{} has {found} pods, and {wanted} is right", rs.name))
 }
 
-/// An object with a foreground or orphan finalizer must be deleted once it has no dependents. This
-/// is the garbage collector's part, which no status reports.
+/// A deleted object must lose the orphan finalizer, and the foreground one once it has no
+/// dependents. This is the garbage collector's part, which no status reports.
 pub(super) fn stuck_finalizer(object: &CachedObject, kind: &str, has_dependents: bool) -> Option<String> {
-    let waits = |finalizer: &str| {
-        let finalizers = object.value.at("/metadata/finalizers").and_then(Value::as_array);
-        object.deleting() && finalizers.is_some_and(|names| names.iter().any(|name| name == finalizer))
-    };
-    let due = waits("orphan") || waits("foregroundDeletion") && !has_dependents;
+    let due = object.deleting() && has_finalizer(object, "orphan") || deletes_dependents(object) && !has_dependents;
     due.then(|| format!("{kind}/{} is still kept by the garbage collector's finalizer", object.name))
 }
 
-/// An object whose only owners were of this kind and no longer exist must be deleted.
-pub(super) fn orphaned(
+/// What the owner of an object means for the garbage collector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OwnerState {
+    Gone,
+    /// It is in foreground deletion: it goes after what blocks it.
+    DeletesDependents,
+    Stays,
+}
+
+impl OwnerState {
+    /// The state of an owner that the cache has, or no longer has.
+    pub(super) fn of(owner: Option<&CachedObject>) -> Self {
+        match owner {
+            None => Self::Gone,
+            Some(owner) if deletes_dependents(owner) => Self::DeletesDependents,
+            Some(_) => Self::Stays,
+        }
+    }
+}
+
+/// Whether an object is in foreground deletion.
+pub(super) fn deletes_dependents(object: &CachedObject) -> bool {
+    object.deleting() && has_finalizer(object, "foregroundDeletion")
+}
+
+fn has_finalizer(object: &CachedObject, finalizer: &str) -> bool {
+    let finalizers = object.value.at("/metadata/finalizers").and_then(Value::as_array);
+    finalizers.is_some_and(|names| names.iter().any(|name| name == finalizer))
+}
+
+/// An object must be deleted if all its owners are of this kind, and each is gone or waits for it
+/// in foreground deletion. Upstream: `attemptToDeleteItem`, `processDeletingDependentsItem`.
+pub(super) fn undeleted_dependent(
     object: &CachedObject,
     kind: &str,
     owners: &str,
-    is_there: impl Fn(&str) -> bool,
+    state: impl Fn(&str) -> OwnerState,
 ) -> Option<String> {
     if object.deleting() {
         return None;
     }
-    let references = object.value.at("/metadata/ownerReferences").and_then(Value::as_array);
-    let references = references.map(Vec::as_slice).unwrap_or_default();
-    let gone = |owner: &Value| owner["kind"] == owners && !owner["uid"].as_str().is_some_and(&is_there);
-    (!references.is_empty() && references.iter().all(gone))
-        .then(|| format!("{kind}/{} is still there, and its owner is gone", object.name))
+    let references = object.value.at("/metadata/ownerReferences").and_then(Value::as_array)?;
+    let mut waits = false;
+    for owner in references {
+        match state(owner["uid"].as_str().unwrap_or_default()) {
+            _ if owner["kind"] != owners => return None,
+            OwnerState::Stays => return None,
+            OwnerState::DeletesDependents if owner["blockOwnerDeletion"] != true => return None,
+            OwnerState::DeletesDependents => waits = true,
+            OwnerState::Gone => {}
+        }
+    }
+    let owner = if waits { "waits for its deletion" } else { "is gone" };
+    (!references.is_empty()).then(|| format!("{kind}/{} is still there, and its owner {owner}", object.name))
 }
 
 /// A real pod must run, and be ready exactly when the case allows it; for a held pod there is

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::equation_tracker::{EquationScope, EquationTracker, NamespaceView};
 use super::pod_index::{PodIndex, PodState};
 use super::replica_set_index::ReplicaSetIndex;
-use super::{CachedObject, WatchedKind};
+use super::{CachedObject, WatchedKind, equations};
 
 #[derive(Debug, Default)]
 pub(super) struct NamespaceCache {
@@ -101,13 +101,15 @@ impl NamespaceCache {
 
     fn deployment_changed(&mut self, name: &str, before: Option<&CachedObject>) {
         self.equations.mark_changed(WatchedKind::Deployment, name);
-        let uid = |object: &CachedObject| object.text("/metadata/uid").to_owned();
-        let now = self.get(WatchedKind::Deployment, name).map(uid);
-        let before = before.map(uid);
+        let ownership =
+            |object: &CachedObject| (object.text("/metadata/uid").to_owned(), equations::deletes_dependents(object));
+        let now = self.get(WatchedKind::Deployment, name).map(ownership);
+        let before = before.map(ownership);
         if now == before {
             return;
         }
-        for (uid, name) in before.map(|uid| (uid, None)).into_iter().chain(now.map(|uid| (uid, Some(name)))) {
+        let (before, now) = (before.map(|(uid, _)| (uid, None)), now.map(|(uid, _)| (uid, Some(name))));
+        for (uid, name) in before.into_iter().chain(now) {
             self.sets.put_deployment(&uid, name);
             for set in self.sets.referring(&uid) {
                 self.equations.mark_changed(WatchedKind::ReplicaSet, set);
@@ -129,12 +131,14 @@ impl NamespaceCache {
             self.equations.mark_changed(WatchedKind::Deployment, &deployment);
         }
         // The counts of its pods depend on its selector, which does not change while it exists.
-        let identity = |object: &CachedObject| (object.text("/metadata/uid").to_owned(), object.first);
+        let identity = |object: &CachedObject| {
+            (object.text("/metadata/uid").to_owned(), object.first, equations::deletes_dependents(object))
+        };
         let (was, is) = (before.map(identity), set.map(identity));
         if was == is {
             return;
         }
-        let uids: Vec<String> = was.into_iter().chain(is).map(|(uid, _)| uid).collect();
+        let uids: Vec<String> = was.into_iter().chain(is).map(|(uid, ..)| uid).collect();
         for uid in uids {
             let pods: Vec<String> =
                 self.pods.owner_counts(&uid).into_iter().flat_map(|owner| owner.pods.clone()).collect();

@@ -346,6 +346,11 @@ mod tests {
         let (other, driver) = (WriterRole::Other, WriterRole::Driver);
         assert_eq!(writers(|_| {}), [other, other, other]);
         assert_eq!(writers(|cache| cache.record_own_deletion(WatchedKind::Pod, "ns", "a")), [other, other, driver]);
+        let refused = |cache: &WatchCache| {
+            cache.record_own_deletion(WatchedKind::Pod, "ns", "a");
+            cache.forget_own_deletion(WatchedKind::Pod, "ns", "a");
+        };
+        assert_eq!(writers(refused), [other, other, other]);
         assert_eq!(writers(|cache| cache.record_own_removal(WatchedKind::Pod, "ns", "a")), [other, driver, driver]);
     }
 
