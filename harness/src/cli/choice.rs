@@ -12,7 +12,7 @@ use lockstep_case::model::{DeclaredChange, Step};
 use lockstep_case::rules::Expectation;
 use lockstep_case::{Case, RestartProfile};
 use lockstep_recording::controllers::{Controller, ControllerSet};
-use lockstep_subject::SubjectSpec;
+use lockstep_subject::{SubjectError, SubjectSpec};
 use lockstep_support::pluralize;
 use lockstep_workload::Workload;
 
@@ -47,6 +47,8 @@ pub(super) struct CaseChoice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ExclusionReason {
     Controllers,
+    /// It judges a controller that a subject is known not to have.
+    Lacks(Controller),
     Profile(RestartProfile),
     Options,
     Workload,
@@ -85,6 +87,14 @@ impl SubjectScope<'_> {
                 of(ExclusionReason::Controllers).flat_map(|case| case.controllers.iter()).collect();
             let line = format!("{cases} of other controllers left out: --controllers {others} selects them");
             choice.notes.push(line);
+        }
+        for controller in Controller::ALL {
+            if let Some(cases) = count(ExclusionReason::Lacks(controller)) {
+                let names: Vec<_> =
+                    self.specs.iter().filter(|spec| lacks(spec, controller)).map(ToString::to_string).collect();
+                let (subjects, title) = (names.join(" and "), controller.title());
+                choice.notes.push(format!("{cases} of the {title} left out, which {subjects} does not have"));
+            }
         }
         for profile in RestartProfile::ALL {
             if let Some(cases) = count(ExclusionReason::Profile(profile)) {
@@ -128,6 +138,10 @@ impl SubjectScope<'_> {
         if self.controllers.is_some_and(|brings| brings.first_missing(&case.controllers).is_some()) {
             return Some(ExclusionReason::Controllers);
         }
+        let lacking = |spec: &SubjectSpec| case.controllers.iter().find(|one| lacks(spec, *one));
+        if let Some(controller) = self.specs.iter().find_map(lacking) {
+            return Some(ExclusionReason::Lacks(controller));
+        }
         if let (Some(wanted), Some(declared)) = (self.workload, &case.workload)
             && !wanted.is_of_kind(declared)
         {
@@ -156,6 +170,12 @@ impl SubjectScope<'_> {
     }
 }
 
+/// Whether a subject is known not to have a controller.
+fn lacks(spec: &SubjectSpec, controller: Controller) -> bool {
+    let judged = ControllerSet::from_iter([controller]);
+    matches!(spec.can_bring(&judged), Err(SubjectError::Lacks { .. }))
+}
+
 /// Whether a patch of the case contains this word as a value.
 fn patches(case: &Case, word: &str) -> bool {
     let quoted = format!("\"{word}\"");
@@ -180,6 +200,9 @@ fn describe_exclusion(case: &Case, why: ExclusionReason) -> String {
         ExclusionReason::Controllers => {
             let judged = &case.controllers;
             format!("it judges {judged}, which the subject does not bring; --controllers {judged} selects it")
+        }
+        ExclusionReason::Lacks(controller) => {
+            format!("it judges the {}, which the subject does not have", controller.title())
         }
         ExclusionReason::Profile(profile) => {
             format!("it is of restart profile {profile}; --profile {profile} selects it")
@@ -242,6 +265,25 @@ mod tests {
         assert_eq!(cases, ["a/deployment"]);
         let others = "4 cases of other controllers left out: --controllers replicaset,config-restart selects them";
         assert_eq!(notes, [others]);
+    }
+
+    #[test]
+    fn case_of_a_controller_that_one_of_the_subjects_lacks_is_left_out() {
+        let specs = ["upstream", "ours"].map(|spec| spec.parse().unwrap());
+        let scope = SubjectScope {
+            controllers: None,
+            profile: None,
+            takes_options: true,
+            workload: None,
+            has_deployments: true,
+            specs: &specs,
+        };
+        let CaseChoice { cases, notes } = scope.choose(collection(), |case| case.name == "a/safe");
+        assert_eq!(cases.iter().map(|case| &*case.name).collect::<Vec<_>>(), ["a/deployment", "a/replicaset"]);
+        let named =
+            "cases/a/safe.yaml is left out: it judges the config-restart controller, which the subject does not have";
+        let others = "2 cases of the config-restart controller left out, which upstream does not have";
+        assert_eq!(notes, [named, others]);
     }
 
     #[test]

@@ -92,7 +92,7 @@ fn paused_deployment_without_replica_sets_is_created_paused(#[case] observed: i6
     scaled["spec"]["replicas"] = json!(3);
     let reel = Reel::new().version(DEPLOYMENT, ChangeType::Added, &deployment).settled();
     let inferred = reel.version(DEPLOYMENT, ChangeType::Modified, &scaled).inferred();
-    let created = "- deployment: {name: web, replicas: 2, image: \"app:1\", paused: true, annotations: {";
+    let created = "deployment: {name: web, replicas: 2, image: \"app:1\", paused: true, annotations: {";
     assert!(inferred.case.source.contains(created), "{}", inferred.case.source);
 }
 
