@@ -74,6 +74,7 @@ fn main() -> ExitCode {
     });
     // Plays that are still running leave nothing behind.
     runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
+    interrupt::end_unsupervised();
     ExitCode::from(Interrupt::for_process().cause().map_or(outcome.code(), InterruptCause::code))
 }
 

@@ -25,9 +25,13 @@ use tokio::sync::watch;
 /// The time limit for an orderly end, a little less than the documented two seconds.
 pub(crate) const GRACE_PERIOD: Duration = Duration::from_millis(1_800);
 
+/// How often and how long a program without a supervisor is waited for after each kind of signal.
+const POLLS: u32 = 100;
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+
 /// The interrupt of this process.
 static PROCESS: LazyLock<Interrupt> = LazyLock::new(Interrupt::default);
-/// The process groups that are killed when this process is forced to exit.
+/// The process groups that are ended with this process.
 static UNSUPERVISED: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
 /// Runs before a forced exit.
@@ -133,15 +137,37 @@ pub fn handle_signals(on_signal: impl Fn(InterruptCause) + Send + 'static) -> io
 
 /// Exits, after removing what has no supervisor.
 fn exit(cause: InterruptCause) -> ! {
-    for group in lock(&UNSUPERVISED).iter().filter_map(|group| Pid::from_raw(*group)) {
-        // It may have exited in between.
-        let _ = rustix::process::kill_process_group(group, Signal::KILL);
-    }
+    end_unsupervised();
     std::process::exit(cause.code().into())
 }
 
+/// Ends the programs that [`output`] still runs.
+pub fn end_unsupervised() {
+    let groups = lock(&UNSUPERVISED).clone();
+    end_groups(&groups);
+}
+
+/// Ends these process groups. Each may clean up: Go's tools do at an interrupt, shells at either
+/// signal; a program may ignore both.
+fn end_groups(groups: &BTreeSet<i32>) {
+    let groups: Vec<Pid> = groups.iter().filter_map(|group| Pid::from_raw(*group)).collect();
+    for signal in [Signal::INT, Signal::TERM, Signal::KILL] {
+        // A group may have ended in between.
+        let left = || groups.iter().filter(|group| rustix::process::test_kill_process_group(**group).is_ok());
+        for group in left() {
+            let _ = rustix::process::kill_process_group(*group, signal);
+        }
+        for _ in 0..POLLS {
+            if left().next().is_none() {
+                return;
+            }
+            std::thread::sleep(POLL_INTERVAL);
+        }
+    }
+}
+
 /// Runs an unsupervised program until it exits, and collects its standard output. It leads its own
-/// group, which is killed if this process is forced to exit.
+/// group, which is ended with this process.
 ///
 /// # Errors
 /// When it cannot be started.
@@ -223,6 +249,23 @@ mod tests {
         interrupt.run_exit_hooks();
         interrupt.run_exit_hooks();
         assert_eq!(*lock(&said), 1);
+    }
+
+    #[test]
+    fn program_may_clean_up_before_it_is_killed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (ready, left) = (folder.path().join("ready"), folder.path().join("left"));
+        let script = r#"trap 'rm "$0"' EXIT; trap 'exit 1' INT TERM; touch "$0" "$1"; sleep 60"#;
+        let mut child =
+            Command::new("bash").args(["-c", script]).args([&left, &ready]).process_group(0).spawn().unwrap();
+        let group = child.id().cast_signed();
+        let reaping = std::thread::spawn(move || child.wait().unwrap());
+        while !ready.exists() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        end_groups(&BTreeSet::from([group]));
+        assert_eq!(reaping.join().unwrap().code(), Some(1));
+        assert!(!left.exists());
     }
 
     #[test]
