@@ -320,14 +320,20 @@ pub struct FindingSummary {
 }
 
 impl SearchResult {
-    /// The outcome, for the exit code.
+    /// The outcome, for the exit code. What a random program does may be incomparable, so a search
+    /// is inconclusive only if no program could be compared.
     #[must_use]
     pub fn outcome(&self) -> RunOutcome {
-        match (self.findings.values().any(|finding| !finding.is_chance), self.inconclusive.is_empty()) {
+        match (self.findings.values().any(|finding| !finding.is_chance), self.compared()) {
             (true, _) => RunOutcome::NonConformant,
-            (false, true) => RunOutcome::Conformant,
-            (false, false) => RunOutcome::Inconclusive,
+            (false, 1..) => RunOutcome::Conformant,
+            (false, 0) => RunOutcome::Inconclusive,
         }
+    }
+
+    /// The number of programs that could be compared.
+    fn compared(&self) -> usize {
+        self.programs.saturating_sub(self.inconclusive.values().sum())
     }
 
     /// Add the result of another shard. Of two cases for one cause the first is kept.
@@ -365,7 +371,7 @@ impl SearchResult {
             lines.push(format!("no program was played, {SAYS_NOTHING}; raise --programs or --for"));
             return lines;
         }
-        let all = programs(self.programs);
+        let all = programs(self.compared());
         lines.push(match self.findings.values().filter(|finding| !finding.is_chance).count() {
             0 => format!("no difference in {all}"),
             1 => format!("1 cause of a difference in {all}"),
