@@ -82,11 +82,13 @@ impl InjectionTarget<'_> {
             }
             InjectionPoint::Decision(decided) => {
                 let on = match decided.kind {
-                    DecisionKind::Created(_) => self.pattern("replicasets", &[""], &[Verb::Create]),
+                    DecisionKind::Created(_) => self.pattern("replicasets", &[""], &[Verb::Create, Verb::Patch]),
                     DecisionKind::Resized { .. } => {
                         self.pattern("replicasets", &["", "scale"], &[Verb::Update, Verb::Patch])
                     }
-                    DecisionKind::Deleted => self.pattern("replicasets", &[""], &[Verb::Delete]),
+                    DecisionKind::Deleted => {
+                        self.pattern("replicasets", &[""], &[Verb::Delete, Verb::DeleteCollection])
+                    }
                     DecisionKind::Revision(_) => {
                         self.pattern("deployments", &["", "status"], &[Verb::Update, Verb::Patch])
                     }

@@ -8,21 +8,18 @@
 
 use std::time::Duration;
 
-use lockstep_case::model::{DecisionKind, DecisionMatcher, Fault, FaultAction, FaultPoint, ProcessAction, Step};
+use lockstep_case::model::{DecisionMatcher, Fault, FaultAction, FaultPoint, ProcessAction, Step};
 use lockstep_intercept::{MatchedRequest, Verb, object_of};
 use lockstep_recording::{Blame, Effect, ImpossibleStep, Injection, RecordingEntry};
 use lockstep_support::clock;
-use lockstep_support::pointer::JsonPointer;
-use lockstep_timeline::object::controller;
 use serde_json::Value;
 
 use crate::armed_injection::{ArmedInjection, UnreadableWatch, arm, next_intercepted, own_resource};
 use crate::case_run::{Abort, CaseRun};
+use crate::decision_request::{DecisionRequest, owner};
 use crate::driver::label;
 use crate::observe::settle::{SubjectActivity, wait_until_received};
 use crate::observe::{catch_up, virtual_settle};
-
-const REVISION: &str = "/metadata/annotations/deployment.kubernetes.io~1revision";
 
 impl<'a> CaseRun<'a> {
     /// Before a step: arm its faults and changes.
@@ -261,7 +258,11 @@ impl<'a> CaseRun<'a> {
         intercepted: &MatchedRequest,
         decided: &DecisionMatcher,
     ) -> Result<bool, Abort> {
-        let deletes = intercepted.route.verb == Verb::Delete;
+        let route = &intercepted.route;
+        if route.verb == Verb::DeleteCollection {
+            let why = "the subject deletes a collection, and the interceptor does not know which objects are in it";
+            self.abort(Blame::Environment, why.to_owned())?;
+        }
         let body = match object_of(&intercepted.body) {
             Some(mut body) => {
                 if let Some(workload) = &self.session.environment.workload {
@@ -269,7 +270,7 @@ impl<'a> CaseRun<'a> {
                 }
                 body
             }
-            None if deletes => Value::Null,
+            None if route.verb == Verb::Delete => Value::Null,
             None => {
                 let why = "the subject writes neither JSON nor protobuf, so the interceptor cannot read its request; start it with \
                            JSON as its content type";
@@ -278,12 +279,11 @@ impl<'a> CaseRun<'a> {
             }
         };
         self.collect_entries();
-        let creates = intercepted.route.verb == Verb::Create;
-        let now = if creates {
+        let now = if route.verb == Verb::Create {
             None
         } else {
             let kind = if decided.set.is_some() { "ReplicaSet" } else { "Deployment" };
-            match self.driver.read_object(kind, &intercepted.route.name).await {
+            match self.driver.read_object(kind, &route.name).await {
                 Ok(now) => now,
                 Err(error) => {
                     let why = format!("cannot read the {kind} that the subject's request is about: {error}");
@@ -292,46 +292,8 @@ impl<'a> CaseRun<'a> {
                 }
             }
         };
-        // The request will be answered with a conflict, and the subject will retry it.
-        let version =
-            |object: &Value| object.at("/metadata/resourceVersion").and_then(Value::as_str).map(str::to_owned);
-        if let (Some(now), Some(known)) = (&now, version(&body))
-            && version(now).is_some_and(|latest| latest != known)
-        {
-            return Ok(false);
-        }
-        let Some(wanted) = decided.set else {
-            let DecisionKind::Revision(revision) = decided.kind else { return Ok(false) };
-            let text = revision.to_string();
-            let of = |object: &Value| object.at(REVISION).and_then(Value::as_str) == Some(text.as_str());
-            return Ok(intercepted.route.name == decided.deployment && of(&body) && !now.as_ref().is_some_and(of));
-        };
         let sets = replica_sets_by_appearance(&self.entries, &decided.deployment);
-        let number = |name: &str| (1..).zip(&sets).find(|(_, set)| *set == name).map(|(number, _)| number);
-        let replicas = |object: &Value| {
-            object
-                .at("/spec/replicas")
-                .and_then(Value::as_i64)
-                .map_or(1, |number| i32::try_from(number).unwrap_or(i32::MAX))
-        };
-        Ok(match decided.kind {
-            DecisionKind::Created(count) => {
-                creates
-                    && owner(&body).is_some_and(|owner| owner == decided.deployment)
-                    && u32::try_from(sets.len()).is_ok_and(|count| count + 1 == wanted)
-                    && count.is_none_or(|count| count == replicas(&body))
-            }
-            DecisionKind::Deleted => deletes && number(&intercepted.route.name) == Some(wanted),
-            DecisionKind::Resized { from, to } => {
-                let resizes = body.at("/spec/replicas").is_some() && replicas(&body) == to;
-                !creates
-                    && !deletes
-                    && resizes
-                    && number(&intercepted.route.name) == Some(wanted)
-                    && now.is_some_and(|now| replicas(&now) == from)
-            }
-            DecisionKind::Revision(_) => false,
-        })
+        Ok(DecisionRequest::of(route.verb, &route.name, body, now).is_some_and(|request| request.makes(decided, &sets)))
     }
 }
 
@@ -349,10 +311,4 @@ fn replica_sets_by_appearance(entries: &[RecordingEntry], deployment: &str) -> V
         }
     }
     names
-}
-
-/// The name of the Deployment that controls an object.
-fn owner(object: &Value) -> Option<&str> {
-    let owner = controller(object)?;
-    owner["name"].as_str().filter(|_| owner["kind"] == "Deployment")
 }

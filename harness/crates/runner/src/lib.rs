@@ -21,6 +21,7 @@
 mod armed_injection;
 mod beside;
 mod case_run;
+mod decision_request;
 mod definitions;
 pub mod driver;
 mod environment;
