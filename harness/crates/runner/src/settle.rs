@@ -8,7 +8,7 @@ use lockstep_recording::{Blame, Trouble};
 use lockstep_support::clock::{self, Instant};
 
 use crate::Session;
-use crate::armed_injection::next_intercepted;
+use crate::armed_injection::{ArmedInjection, next_intercepted};
 use crate::case_run::{Abort, CaseRun};
 use crate::observe::Probe;
 use crate::observe::probe::{ANSWER, Reach};
@@ -75,7 +75,18 @@ impl CaseRun<'_> {
             self.with_context(SubjectActivity::Stale, async |context, run| run.settle_once_at_work(&context).await);
         match outcome.await.unsettled {
             Some(trouble) => {
-                self.abort(trouble.blame, format!("line {}, with a kind held: {}", step.line, trouble.why))
+                let (mut blame, mut why) = (trouble.blame, trouble.why);
+                // Then the subject cannot see the probe either.
+                if let Some(ArmedInjection::Held { watch, resource, .. }) = &self.injection
+                    && watch.has_held_request()
+                    && !trouble.ended
+                {
+                    (blame, why) = (
+                        Blame::Environment,
+                        format!("the subject lists or watches {resource} anew, which waits as well: {why}"),
+                    );
+                }
+                self.abort(blame, format!("line {}, with a kind held: {why}", step.line))
             }
             None => Ok(()),
         }

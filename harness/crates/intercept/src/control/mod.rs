@@ -81,6 +81,8 @@ struct WatchSlot {
     list_version: Option<u64>,
     /// Set while its event waits to be overtaken.
     waiting: Option<DelayedMessage>,
+    /// Whether a list or a new watch of the held kind has waited.
+    has_held_request: bool,
 }
 
 /// An armed command. Dropping it disarms the command and releases what it holds.
@@ -156,9 +158,17 @@ impl Control {
         }
         state.next += 1;
         let id = state.next;
-        state
-            .watches
-            .insert(id, WatchSlot { command, event_count: 0, versions: Vec::new(), list_version: None, waiting: None });
+        state.watches.insert(
+            id,
+            WatchSlot {
+                command,
+                event_count: 0,
+                versions: Vec::new(),
+                list_version: None,
+                waiting: None,
+                has_held_request: false,
+            },
+        );
         self.0.watching.fetch_add(1, Ordering::SeqCst);
         self.0.armed.fetch_add(1, Ordering::SeqCst);
         Some(ArmedWatch { control: self.clone(), id })
@@ -246,7 +256,7 @@ impl Control {
         }
         let mut changes = self.0.changed.listen();
         let mut waited = false;
-        while self.holds(route) {
+        while self.hold(route) {
             waited = true;
             changes.changed().await;
         }
@@ -269,13 +279,17 @@ impl Control {
         found
     }
 
-    fn holds(&self, route: &RequestInfo) -> bool {
-        self.state().watches.values().any(|slot| {
+    /// Whether a command holds this kind; it notes that the request waits.
+    fn hold(&self, route: &RequestInfo) -> bool {
+        let mut state = self.state();
+        let holds = |slot: &&mut WatchSlot| {
             let WatchCommand { namespace, resource, action, .. } = &slot.command;
             *action == WatchAction::Hold
                 && *resource == route.resource
                 && (route.namespace.is_empty() || *namespace == route.namespace)
-        })
+        };
+        let holding = state.watches.values_mut().filter(holds);
+        holding.map(|slot| slot.has_held_request = true).count() > 0
     }
 
     fn disarm(&self, id: u64) {
@@ -348,6 +362,12 @@ impl Drop for LateRequest {
 }
 
 impl ArmedWatch {
+    /// Whether the subject has sent a list or a new watch of the held kind, which waits for the end
+    /// of the hold.
+    pub fn has_held_request(&self) -> bool {
+        self.control.state().watches.get(&self.id).is_some_and(|slot| slot.has_held_request)
+    }
+
     /// Whether its event has come.
     pub fn has_matched(&self) -> bool {
         let state = self.control.state();

@@ -123,6 +123,18 @@ async fn watch_that_ended_during_a_hold_cannot_continue(
     server.watch().await;
 }
 
+#[tokio::test]
+async fn hold_knows_whether_a_request_waits_for_its_end() {
+    let server = Server::start().await;
+    let interceptor = Interceptor::start(&server.access).unwrap();
+    let client = client(&interceptor, Version::HTTP_2);
+    let hold = interceptor.control().arm_watch(watching(1, WatchAction::Hold)).unwrap();
+    assert!(!hold.has_held_request());
+    let waiting = client.request(Form::Json.watch(&interceptor, WATCH));
+    tokio::time::timeout(Duration::from_millis(100), waiting).await.unwrap_err();
+    assert!(hold.has_held_request());
+}
+
 #[rstest]
 #[tokio::test]
 async fn events_lag_repeat_and_expire(#[values(Form::Json, Form::Protobuf)] form: Form) {
