@@ -3,9 +3,9 @@
 //!
 //! Of a new ReplicaSet, a timeline prints only deviations from the ordinary shape, so that lines
 //! stay short and nothing is lost. An ordinary ReplicaSet is controlled by its Deployment with
-//! blockOwnerDeletion; is named `<deployment>-<hash>`, with the Deployment's name cut if that is
-//! too long; has the Deployment's template, with the hash added to its labels; has the same labels
-//! itself; and has the Deployment's selector with the hash.
+//! blockOwnerDeletion, and has no other owner and no finalizer; is named `<deployment>-<hash>`, with
+//! the Deployment's name cut if that is too long; has the Deployment's template, with the hash added
+//! to its labels; has the same labels itself; and has the Deployment's selector with the hash.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -161,7 +161,7 @@ fn deployment(before: Option<&Value>, version: &ObjectVersion) -> Option<Decisio
                 .chain(user_annotations(Some(before), after))
                 .chain(spec_changes(before, after, &[], "spec."))
                 .chain(template_changes(before, after))
-                .chain(label_changes(before, after))
+                .chain(metadata_changes(before, after))
                 .collect();
             if details.is_empty() { None } else { decision(DecisionAction::Changed, details) }
         }
@@ -324,13 +324,20 @@ fn spec_changes(before: &Value, after: &Value, except: &[&str], prefix: &str) ->
     changed.map(field).collect()
 }
 
-/// Labels and finalizers that differ. Finalizers of an object that is being deleted belong to the
-/// garbage collector.
+/// Labels, owners that are not the controller, and finalizers that differ. Finalizers of an object
+/// that is being deleted belong to the garbage collector.
 fn metadata_changes(before: &Value, after: &Value) -> Vec<KeyValue> {
     let finalizers = |object: &Value| object.at("/metadata/finalizers").cloned();
     let finalizers = (!object::deleting(after) && finalizers(before) != finalizers(after))
         .then(|| KeyValue::new("finalizers", "changed"));
-    label_changes(before, after).into_iter().chain(finalizers).collect()
+    let owners = (other_owners(before) != other_owners(after)).then(|| KeyValue::new("otherOwners", "changed"));
+    label_changes(before, after).into_iter().chain(owners).chain(finalizers).collect()
+}
+
+/// The owner references that do not say that the owner is the controller.
+fn other_owners(object: &Value) -> Vec<&Value> {
+    let references = object.at("/metadata/ownerReferences").and_then(Value::as_array);
+    references.into_iter().flatten().filter(|owner| owner["controller"] != true).collect()
 }
 
 /// All labels, if any differs.
@@ -371,6 +378,8 @@ fn deviations(set: &Value, world: &RecordedObjects<'_>) -> Vec<KeyValue> {
     let hash = object::strings(set, "/metadata/labels").get(HASH_LABEL).copied().unwrap_or_default();
     [
         blocking_deviation(set),
+        (!other_owners(set).is_empty()).then(|| KeyValue::new("otherOwners", "some")),
+        set.at("/metadata/finalizers").is_some().then(|| KeyValue::new("finalizers", "some")),
         name_deviation(set, deployment, hash),
         label_deviation(set, deployment, hash, "/metadata/labels", "labels"),
         label_deviation(set, deployment, hash, "/spec/template/metadata/labels", "templateLabels"),

@@ -102,6 +102,9 @@ fn line(event: &Value, names: &NormalizedNames, unanswered: bool, explained: boo
         true => format!("{} {} {}", text("/type"), text("/reason"), Value::from(message)),
         false => format!("{} {}", text("/type"), text("/reason")),
     };
+    // Who describes a Deployment finds its Events by its UID.
+    let is_known = object::text(event, "/involvedObject/uid").is_none_or(|uid| names.deployment(uid).is_some());
+    let line = if is_known { line } else { format!("of an unknown UID: {line}") };
     if names.has_several_deployments() { format!("{} {line}", text("/involvedObject/name")) } else { line }
 }
 

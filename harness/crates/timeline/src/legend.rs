@@ -5,7 +5,7 @@ use super::decide::SHORT_NAMES;
 use super::object::OWN_PREFIX;
 
 /// What appears in a timeline, and its meaning.
-const SIGNS: [(&str, &str); 32] = [
+const SIGNS: [(&str, &str); 33] = [
     ("given", "the objects that the case begins with, and what was decided about them"),
     ("step 2.1  ready 1", "the first part of step 2 of the case, and what was done in it"),
     ("      = …", "an object once the namespace had settled"),
@@ -43,7 +43,8 @@ const SIGNS: [(&str, &str); 32] = [
     ("annotations={…}", "annotations of a user's that were written; null for one that was removed"),
     ("spec.template=changed", "a field of the spec was written"),
     ("template.annotations=, template.env=", "annotations and variables of the pod template that were written"),
-    ("finalizers=changed", "the finalizers were written"),
+    ("finalizers=changed", "the finalizers were written; `some`: the new ReplicaSet has them"),
+    ("otherOwners=changed", "owner references but the controller's were written; `some`: the new ReplicaSet has them"),
     ("minReadySeconds=30", "spec.minReadySeconds, where it is not 0"),
     ("fullyLabeled=1", "status.fullyLabeledReplicas, where it is not status.replicas"),
     ("terminating=, terminatingPods=", "status.terminatingReplicas, and the pods that are being deleted"),

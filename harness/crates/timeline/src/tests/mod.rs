@@ -139,6 +139,10 @@ fn rollout_is_a_sequence_of_resizes() {
 #[case::template(json!({"spec": {"template": {"spec": {"x": 1}}}}), "rs1 template=changed")]
 #[case::relabelled(json!({"metadata": {"labels": {"a": "b"}}}), r#"rs1 labels={"a":"b","app":"web","pod-template-hash":"<hash>"}"#)]
 #[case::released(json!({"metadata": {"ownerReferences": null}}), "rs1 released")]
+#[case::owned_by_another_too(
+    json!({"metadata": {"ownerReferences": [{"uid": "uid-web", "controller": true}, {"uid": "boss"}]}}),
+    "rs1 otherOwners=changed")]
+#[case::kept_by_a_finalizer(json!({"metadata": {"finalizers": ["a/b"]}}), "rs1 finalizers=changed")]
 #[case::status_is_not_a_decision(json!({"status": {"replicas": 3}}), "")]
 fn decisions_about_replica_set(#[case] patch: Value, #[case] expected: &str) {
     let builder =
@@ -151,6 +155,8 @@ fn decisions_about_replica_set(#[case] patch: Value, #[case] expected: &str) {
 #[case::collisions(json!({"status": {"collisionCount": 1}}), "web collisionCount=1")]
 #[case::template(json!({"spec": {"template": {"x": 1}}}), "web spec.template=changed")]
 #[case::replicas(json!({"spec": {"replicas": 3}}), "web spec.replicas=3")]
+#[case::finalizers(json!({"metadata": {"finalizers": ["a/b"]}}), "web finalizers=changed")]
+#[case::owners(json!({"metadata": {"ownerReferences": [{"uid": "boss"}]}}), "web otherOwners=changed")]
 #[case::other_status_is_not_a_decision(json!({"status": {"replicas": 3}}), "")]
 fn decisions_about_deployment(#[case] patch: Value, #[case] expected: &str) {
     assert_eq!(
@@ -165,6 +171,11 @@ fn decisions_about_deployment(#[case] patch: Value, #[case] expected: &str) {
 #[case::not_blocking(
     json!({"metadata": {"ownerReferences": [{"uid": "uid-web", "controller": true}]}}),
     "rs2 created 3  revision=2 blockOwnerDeletion=false")]
+#[case::another_owner(
+    json!({"metadata": {"ownerReferences":
+        [{"uid": "uid-web", "controller": true, "blockOwnerDeletion": true}, {"uid": "boss"}]}}),
+    "rs2 created 3  revision=2 otherOwners=some")]
+#[case::finalizers(json!({"metadata": {"finalizers": ["a/b"]}}), "rs2 created 3  revision=2 finalizers=some")]
 #[case::name(json!({"metadata": {"name": "web-x"}}), "rs2 created 3  revision=2 name=unusual")]
 #[case::labels(
     json!({"metadata": {"labels": {"app": null}}}),
@@ -351,6 +362,10 @@ fn events_are_compared_if_few_and_complete() {
     assert!(text(&builder(10).end()).ends_with("events  not compared: ten or more\n"));
     assert!(text(&builder(2).cut_off()).ends_with("events  not compared: the recording may lack some\n"));
     assert!(text(&builder(0).end()).ends_with("events  none\n"));
+    let about = |uid: &str| with_patch(&event("e", "web", "m", 1), &json!({"involvedObject": {"uid": uid}}));
+    let line = |uid: &str| text(&RecordingBuilder::rolled_out(1).subject_write(&about(uid)).end());
+    assert!(line("uid-web").ends_with("        Normal ScalingReplicaSet \"m\"  ×1\n"));
+    assert!(line("another").ends_with("        of an unknown UID: Normal ScalingReplicaSet \"m\"  ×1\n"));
 }
 
 #[rstest]
