@@ -89,6 +89,8 @@ struct MissingEvent {
     description: &'static str,
     /// Whether its controller has never published any.
     silent: bool,
+    /// Whether Events arrived until the end: it may come behind them.
+    may_come: bool,
 }
 
 /// The objects that show where a flip stopped.
@@ -365,7 +367,7 @@ impl Probe {
     ) -> Result<(), Trouble> {
         let environment = |why: String| Trouble::new(Blame::Environment, why);
         let missing = self.missing_event(&format!("event-{number}"), budget, exited).await;
-        let Some(MissingEvent { controller, description, silent }) =
+        let Some(MissingEvent { controller, description, silent, may_come }) =
             missing.map_err(|error| environment(error.to_string()))?
         else {
             return Ok(());
@@ -377,6 +379,9 @@ impl Probe {
             true => format!("published no Event {description}, nor any other in {budget:?} since it was started"),
             false => format!("published no Event {description} within {budget:?}"),
         };
+        if may_come {
+            return Err(environment(format!("the {} still writes Events of before: it {why}", controller.title())));
+        }
         Err(match self.blame_of(controller) {
             Blame::Subject => Trouble::new(Blame::Subject, why).about(TroubleTopic::Events),
             Blame::Environment => environment(format!("the test environment's {} {why}", controller.title())),
@@ -403,7 +408,7 @@ impl Probe {
                 };
                 let mut names = involved_names(&events, kind).peekable();
                 let silent = names.peek().is_none();
-                (!names.any(is)).then_some(MissingEvent { controller, description, silent })
+                (!names.any(is)).then_some(MissingEvent { controller, description, silent, may_come: false })
             };
             let deployment = of(Controller::Deployment, "about scaling a new Deployment up", &|found| found == name);
             let sets = || {
@@ -422,12 +427,21 @@ impl Probe {
             Some(_) => since.elapsed() >= budget,
             None => true,
         };
-        self.cache.until(budget, || exited() || over()).await;
+        let mut latest = (self.cache.events(), since);
+        let is_over = || {
+            let events = self.cache.events();
+            if events != latest.0 {
+                latest = (events, clock::instant());
+            }
+            exited() || over()
+        };
+        self.cache.until(budget, is_over).await;
         api(&self.client, &self.namespace, WatchedKind::Deployment)
             .delete(name, &DeleteParams::background())
             .await
             .ok();
-        Ok(missing())
+        let may_come = since < latest.1 && latest.1.elapsed() < budget / 4;
+        Ok(missing().map(|missing| MissingEvent { may_come, ..missing }))
     }
 
     fn blame_of(&self, controller: Controller) -> Blame {
@@ -593,6 +607,23 @@ mod tests {
         publish(&probe, "probe");
         let (silent, took) = waited(&probe, "event-2").await;
         assert!(silent == Some(false) && took >= Duration::from_secs(20), "{silent:?} {took:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn event_may_come_behind_others_that_arrive_until_the_end() {
+        for (seconds, may_come) in [(2, true), (12, false)] {
+            let probe = asking();
+            publish(&probe, "probe");
+            let late = async {
+                for n in 0..20 / seconds {
+                    publish(&probe, &format!("other-{n}"));
+                    clock::pause(Duration::from_secs(seconds)).await;
+                }
+            };
+            let budget = Duration::from_secs(20);
+            let (missing, ()) = futures::join!(probe.missing_event("event-0", budget, &|| false), late);
+            assert_eq!(missing.unwrap().map(|missing| missing.may_come), Some(may_come), "{seconds}");
+        }
     }
 
     #[tokio::test(start_paused = true)]

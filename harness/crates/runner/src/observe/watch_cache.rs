@@ -38,6 +38,8 @@ struct CacheState {
     /// Kind, namespace and name of the objects that the harness itself deleted; whether one request
     /// did all of it.
     own_deletions: BTreeMap<(String, String, String), bool>,
+    /// The number of versions of Events in the stored namespaces.
+    events: u64,
     gap: Option<String>,
     claims: Claims,
 }
@@ -175,6 +177,11 @@ impl WatchCache {
         self.read(namespace, |space| space.activity)
     }
 
+    /// The number of versions of Events so far.
+    pub(crate) fn events(&self) -> u64 {
+        self.lock().events
+    }
+
     /// Record that the harness itself wrote this version.
     pub(crate) fn record_own_write(&self, rv: u64) {
         self.lock().own_writes.insert(rv);
@@ -241,6 +248,7 @@ impl WatchCache {
         let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
         let rv = text("/metadata/resourceVersion").parse().unwrap_or(0);
         let mut inner = self.lock();
+        inner.events += u64::from(kind == WatchedKind::Event && inner.namespaces.contains_key(&namespace));
         if let Some(space) = inner.namespaces.get_mut(&namespace) {
             remove_managed_fields(&mut object);
             let value = Arc::new(object);
