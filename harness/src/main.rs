@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use include_dir::{Dir, include_dir};
 use lockstep::cli::{Cli, CliError, may_have_colours};
+use lockstep_case::CaseError;
 use lockstep_cluster::supervise::{Interrupt, interrupt};
 use lockstep_subject::SUBJECT_TARGETS;
 use lockstep_support::outcome::InterruptCause;
@@ -65,7 +66,7 @@ fn main() -> ExitCode {
     let outcome = runtime.block_on(cli.execute()).unwrap_or_else(|error| {
         match &error {
             // These diagnostics have their own heading.
-            CliError::Cases(_) => complain(&error.to_string()),
+            CliError::Cases(_) | CliError::Case(CaseError::Invalid(_)) => complain(&error.to_string()),
             // The user caused the interruption.
             CliError::Interrupted(_) => {}
             error => complain(&format!("error: {}", sanitize::text(&error.to_string()))),

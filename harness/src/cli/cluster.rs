@@ -2,7 +2,9 @@
 //! `lockstep doctor`: which clusters can run on this machine, and what the others need.
 
 use clap::Subcommand;
-use lockstep_cluster::{self as cluster, PersistentCluster, Site, SiteName, existing, kind, shared};
+use lockstep_cluster::{
+    self as cluster, Cluster, ClusterPlan, PersistentCluster, Site, SiteName, existing, kind, shared,
+};
 use lockstep_runner::EnvironmentError;
 use lockstep_support::outcome::RunOutcome;
 use lockstep_support::sanitize::quote;
@@ -37,25 +39,37 @@ pub(super) async fn execute(arguments: Arguments, typed: &CommandLine) -> Result
             return Err(CliError::Usage(why));
         }
         ClusterCommand::Up(cluster_args) => {
-            unless_interrupted(async { Ok(up(cluster_args, &typed.program).await?) }).await?;
+            unless_interrupted(up(cluster_args, &typed.program)).await?;
         }
         ClusterCommand::Down(cluster_args) => unless_interrupted(async { Ok(down(cluster_args).await?) }).await?,
     }
     Ok(RunOutcome::Conformant)
 }
 
-async fn up(cluster_args: &ClusterArgs, program: &str) -> Result<(), EnvironmentError> {
-    let plan = cluster_args.plan(true);
-    let (cluster, already) = match cluster_args.cluster() {
+/// Starts the cluster unless it is up; returns whether it was.
+async fn start(cluster_args: &ClusterArgs, plan: &ClusterPlan) -> Result<(Cluster, bool), EnvironmentError> {
+    Ok(match cluster_args.cluster() {
         SiteName::Sim | SiteName::ControlPlane | SiteName::Containers => {
-            let raised = PersistentCluster::for_user(cluster_args.cluster())?.up(&plan).await?;
-            (raised.cluster, raised.was_running)
+            let started = PersistentCluster::for_user(cluster_args.cluster())?.up(plan).await?;
+            (started.cluster, started.was_running)
         }
-        SiteName::Kind | SiteName::Kubeconfig => (cluster::boot(&plan).await?, false),
-    };
+        SiteName::Kind | SiteName::Kubeconfig => (cluster::boot(plan).await?, false),
+    })
+}
+
+async fn up(cluster_args: &ClusterArgs, program: &str) -> Result<(), CliError> {
+    let plan = cluster_args.plan(true);
+    let (cluster, already) = start(cluster_args, &plan).await?;
+    let down = cluster_args.to_flags(SiteName::ControlPlane);
+    if already && cluster.identity().version != plan.version {
+        let (up, version) = (cluster.identity().title(), &plan.version);
+        return Err(CliError::Usage(format!(
+            "{up} is up already, not {version}; `{program} cluster down{down}` ends it"
+        )));
+    }
     say!("export KUBECONFIG={}", quote(&cluster.admin_kubeconfig_path().display().to_string()));
     let is = if already { "was up already" } else { "is up" };
-    let (run, down) = (cluster_args.to_flags(SiteName::Sim), cluster_args.to_flags(SiteName::ControlPlane));
+    let run = cluster_args.to_flags(SiteName::Sim);
     note!("{} {is}; `{program} run{run}` uses it; `{program} cluster down{down}` ends it", cluster.identity().title());
     Ok(())
 }

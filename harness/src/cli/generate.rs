@@ -10,6 +10,7 @@ use super::{CliError, out};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct CompletionsArguments {
+    /// The shell.
     shell: Shell,
 }
 

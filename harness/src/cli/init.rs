@@ -106,7 +106,9 @@ pub(super) fn execute(arguments: &Arguments, typed: &CommandLine) -> Result<RunO
             write(&place(file), &file.bytes).map_err(|source| FileError::File { path: path.clone(), source })?;
         }
         if number < templates {
-            say!("{word} {}", path.display());
+            // The workflow is at the root of the repository, above the folder.
+            let whole = place(file);
+            say!("{word} {}", whole.strip_prefix(&here).unwrap_or(&path).display());
         } else {
             collected += 1;
         }

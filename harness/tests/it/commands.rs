@@ -192,6 +192,17 @@ fn log_in_a_file_has_no_colours() {
     assert!(stderr.contains(" DEBUG ") && !stderr.contains('\u{1b}'), "{stderr}");
 }
 
+#[rstest]
+#[case(&["run", "--budget", "-5s"], "error: invalid value '-5s' for '--budget <TIME>'")]
+#[case(&["run", "-j", "-1"], "error: invalid value '-1' for '--jobs <N>'")]
+#[case(&["run", "--seeds", "-1"], "error: invalid value '-1' for '--seeds <N|FROM..TO>'")]
+#[case(&["explain", "harness/tests/bad/replicas-negative.yaml"], "error: replicas cannot be -1")]
+fn bad_value_is_named_once(#[case] words: &[&str], #[case] begins: &str) {
+    let output = command(words).output().expect("it starts");
+    let stderr = String::from_utf8(output.stderr).expect("text");
+    assert!(output.status.code() == Some(64) && stderr.starts_with(begins), "{stderr}");
+}
+
 #[test]
 fn log_level_that_cannot_be_read_is_refused() {
     let output = command(&["list"]).env("LOCKSTEP_LOG", "lockstep=loud").output().expect("it starts");

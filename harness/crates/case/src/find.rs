@@ -47,8 +47,13 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CaseError> {
         for entry in walkdir::WalkDir::new(path).follow_links(true).sort_by_file_name() {
             let entry = match entry {
                 Ok(entry) => entry,
-                // A dangling link that does not have the name of a case.
-                Err(error) if error.loop_ancestor().is_none() && error.depth() > 0 && !ends_as_case(error.path()) => {
+                // A dangling link that does not have the name of a case. A folder that cannot be read
+                // may hold some.
+                Err(error)
+                    if error.io_error().is_some_and(|source| source.kind() == io::ErrorKind::NotFound)
+                        && error.depth() > 0
+                        && !ends_as_case(error.path()) =>
+                {
                     continue;
                 }
                 Err(error) => {

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use lockstep_case::RestartProfile;
 use lockstep_case::rules::BrokenRule;
 use lockstep_recording::controllers::ControllerSet;
 use lockstep_recording::{Blame, Trouble};
@@ -369,10 +370,19 @@ fn unblessed(judgement: &Judgement, rerun: &RerunCommands) -> Vec<String> {
             out.extend([
                 String::new(),
                 "  no invariant was broken, but there is no golden timeline to compare with".to_owned(),
-                format!("  record one from upstream: {bless}"),
-                format!("  or see upstream's first, in virtual time: {bless} --preview"),
-                "  or judge it without upstream: `expectation: rules`, and what must hold under `rules:`".to_owned(),
             ]);
+            let profile = judgement.definition.restart.profile;
+            if profile == RestartProfile::Safe {
+                out.push(format!("  record one from upstream: {bless}"));
+                out.push(format!("  or see upstream's first, in virtual time: {bless} --preview"));
+                out.push(
+                    "  or judge it without upstream: `expectation: rules`, and what must hold under `rules:`"
+                        .to_owned(),
+                );
+            } else {
+                // Such a case is compared with the other project's controller, rules or not.
+                out.push(format!("  record one from {profile}'s own controller: {bless} --subject {profile}:PATH"));
+            }
             out
         }
     }

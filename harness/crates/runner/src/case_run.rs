@@ -369,9 +369,14 @@ impl<'a> CaseRun<'a> {
                 self.abort(blame, format!("the operation was accepted; the case says that it is refused with '{text}'"))
             }
             (Err(error), Some(_)) if step.expects(&error) => Ok(()),
-            (Err(DriveError::Impossible(why)), _) if self.session.broken().is_none() => {
+            (Err(DriveError::Impossible(why)), refused) if self.session.broken().is_none() => {
                 self.collect_entries();
-                self.entries.push(RecordingEntry::Impossible(ImpossibleStep { why, never_came: false }));
+                // It is refused, but the case may be wrong about how.
+                let (why, never_came) = match refused {
+                    Some(text) => (format!("{why}; the case says that it is refused with '{text}'"), true),
+                    None => (why, false),
+                };
+                self.entries.push(RecordingEntry::Impossible(ImpossibleStep { why, never_came }));
                 Err(Abort)
             }
             (Err(DriveError::Impossible(why)), _) => self.abort(Blame::Subject, why),
