@@ -21,7 +21,7 @@ use lockstep_workload::Workload;
 use serde_json::Value;
 
 use super::bounds::Bounds;
-use super::checkpoint::is_paused;
+use super::checkpoint::{is_complete, is_paused};
 use super::model::{Invariant, InvariantBreach};
 use super::names::NormalizedNames;
 use super::object;
@@ -53,6 +53,8 @@ pub(super) struct InvariantState {
     paused: BTreeSet<String>,
     /// Deployments that are paused now.
     paused_now: BTreeSet<String>,
+    /// The most available pods that each ReplicaSet has reported, by UID.
+    most_available: BTreeMap<String, i64>,
     /// Whether the step is a user's.
     user: bool,
     /// Invariants that the kind in place of Deployments does not promise.
@@ -84,6 +86,11 @@ impl InvariantState {
 
     /// Records a version of any writer.
     pub(super) fn record_version(&mut self, version: &ObjectVersion) {
+        if version.kind == REPLICA_SET {
+            let reported = object::count(&version.object, "/status/availableReplicas");
+            let most = self.most_available.entry(object::uid(&version.object).to_owned()).or_default();
+            *most = reported.max(*most);
+        }
         if version.kind != DEPLOYMENT {
             return;
         }
@@ -142,19 +149,21 @@ impl InvariantState {
     /// The invariants that a version of another writer than the driver breaks.
     pub(super) fn find_breaches(&self, frame: &WriteContext<'_>) -> Vec<InvariantBreach> {
         let excused = |invariant| {
-            if self.stale && matches!(invariant, Invariant::Surge | Invariant::Availability | Invariant::Revision) {
+            let by_view = [Invariant::Surge, Invariant::Availability, Invariant::Revision, Invariant::Completion];
+            if self.stale && by_view.contains(&invariant) {
                 return true;
             }
             let deployment = frame.world.deployment_of(&frame.version.object).map(object::name);
             deployment.is_some_and(|name| self.excused.contains(&(name.to_owned(), invariant)))
         };
-        let invariants: [(Invariant, Option<String>); 6] = [
+        let invariants: [(Invariant, Option<String>); 7] = [
             (Invariant::Surge, self.surge(frame)),
             (Invariant::Availability, self.availability(frame)),
             (Invariant::OneTemplate, duplicate_template(frame)),
             (Invariant::Revision, revision(frame)),
             (Invariant::Ownership, ownership(frame)),
             (Invariant::Paused, while_paused(frame, &self.paused)),
+            (Invariant::Completion, self.completion(frame)),
         ];
         invariants
             .into_iter()
@@ -222,6 +231,26 @@ impl InvariantState {
         let name = object::name(deployment);
         (keeps < had && keeps < least)
             .then(|| format!("{name} keeps {keeps} pods available, at least {least} promised"))
+    }
+
+    /// A status that says of a new generation that the rollout is complete is written only once a
+    /// ReplicaSet with the Deployment's template has reported as many available pods. Source:
+    /// `kubectl rollout status`, which ends there, and upstream's `calculateStatus`.
+    fn completion(&self, frame: &WriteContext<'_>) -> Option<String> {
+        let (before, after) = (frame.before?, &frame.version.object);
+        let wanted = i64::from(object::replicas(after));
+        if frame.version.kind != DEPLOYMENT || wanted == 0 || is_complete(before) || !is_complete(after) {
+            return None;
+        }
+        let template = object::bare_template(after);
+        let sets = frame.world.controlled(REPLICA_SET, after).filter(|set| object::bare_template(set) == template);
+        let reported = sets.filter_map(|set| self.most_available.get(object::uid(set))).max().copied().unwrap_or(0);
+        let name = object::name(after);
+        (reported < wanted).then(|| {
+            format!(
+                "{name} reports {wanted} of {wanted} pods, and its ReplicaSet has reported at most {reported} available"
+            )
+        })
     }
 }
 
@@ -352,7 +381,7 @@ pub struct LiveWrite<'a> {
 
 impl LiveWrite<'_> {
     /// The invariants that the write breaks. A Deployment that is paused counts as paused before;
-    /// ownership is not checked.
+    /// ownership and completion are not checked, as it is not known what was before.
     pub fn breaches(&self) -> Vec<InvariantBreach> {
         let Self { version, before, deployment, other_sets: ref others } = *self;
         let mut world = RecordedObjects::default();
@@ -371,7 +400,7 @@ impl LiveWrite<'_> {
             version,
             names: &NormalizedNames::real_names(),
         });
-        breaches.retain(|breach| breach.invariant != Invariant::Ownership);
+        breaches.retain(|breach| !matches!(breach.invariant, Invariant::Ownership | Invariant::Completion));
         breaches
     }
 }

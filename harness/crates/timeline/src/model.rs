@@ -159,6 +159,8 @@ pub enum Invariant {
     Ownership,
     /// A paused Deployment gets no new ReplicaSet.
     Paused,
+    /// A status reports a completed rollout only once the ReplicaSet has reported its pods.
+    Completion,
     /// Nothing is written after the last step has settled.
     Silence,
 }
@@ -384,13 +386,14 @@ fn shorten_json(value: &Value) -> Value {
 
 impl Invariant {
     /// All invariants, in the order they are explained.
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Surge,
         Self::Availability,
         Self::OneTemplate,
         Self::Revision,
         Self::Ownership,
         Self::Paused,
+        Self::Completion,
         Self::Silence,
     ];
 
@@ -404,6 +407,7 @@ impl Invariant {
             Self::Revision => "revision",
             Self::Ownership => "ownership",
             Self::Paused => "paused",
+            Self::Completion => "completion",
             Self::Silence => "silence",
         }
     }
@@ -420,6 +424,7 @@ impl Invariant {
             Self::Revision => "a Deployment's revision never falls below that of one of its ReplicaSets",
             Self::Ownership => "nothing that belongs to another owner is touched",
             Self::Paused => "a paused Deployment gets no new ReplicaSet",
+            Self::Completion => "a status reports a completed rollout only once the ReplicaSet has reported its pods",
             Self::Silence => "nothing is written after the last step has settled",
         }
     }

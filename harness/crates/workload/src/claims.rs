@@ -256,11 +256,11 @@ mod tests {
     #[case::no_sizes(json!({"unclaimed": ["replicasets.sizes"]}), &["surge", "availability"])]
     #[case::claims_without_invariants(
         json!({"claims": ["replicasets", "revisions"]}),
-        &["surge", "availability", "one-template", "ownership", "paused", "silence"]
+        &["surge", "availability", "one-template", "ownership", "paused", "completion", "silence"]
     )]
     fn judges_only_invariants_that_are_claimed(#[case] more: Value, #[case] left_out: &[&str]) {
         let workload = read(&more).unwrap();
-        let all = ["surge", "availability", "one-template", "revision", "ownership", "paused", "silence"];
+        let all = ["surge", "availability", "one-template", "revision", "ownership", "paused", "completion", "silence"];
         let found = all.into_iter().filter(|name| !workload.claims_invariant(name));
         assert_eq!(found.collect::<Vec<_>>(), left_out);
     }

@@ -75,7 +75,7 @@ impl Promise {
 }
 
 /// All promises, by area.
-pub(super) static PROMISES: [Promise; 39] = [
+pub(super) static PROMISES: [Promise; 40] = [
     Promise::new("replicasets", "creation", "a template gets a ReplicaSet; every description claims it", &[]),
     Promise::new("replicasets", "sizes", "how many pods each ReplicaSet wants", &[]),
     Promise::new("replicasets", "initial-size", "a ReplicaSet is created with its size, not scaled at once", &[]),
@@ -163,6 +163,12 @@ pub(super) static PROMISES: [Promise; 39] = [
         .needed_by(&["pause", "resume", "paused"]),
     Promise::new("invariants", "one-template", "a template has one ReplicaSet", &[Invariant("one-template")]),
     Promise::new("invariants", "ownership", "what another owner has stays as it is", &[Invariant("ownership")]),
+    Promise::new(
+        "invariants",
+        "completion",
+        "a rollout is not reported as complete too early",
+        &[Invariant("completion")],
+    ),
     Promise::new("invariants", "silence", "nothing is written after the last step", &[Invariant("silence")]),
     Promise::new("rules", "cel", "the rules of a case", &[]).needed_by(&["rules"]),
     Promise::new("rules", "pods", "the pods that a case expects to live on", &[]),

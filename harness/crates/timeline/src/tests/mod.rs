@@ -408,6 +408,31 @@ fn surge(#[case] builder: RecordingBuilder, #[case] expected: &str) {
     assert_eq!(breaches(builder).join("; "), expected);
 }
 
+/// A status that says that the second generation is complete, after the new ReplicaSet, if there is
+/// one, has reported so many pods.
+#[rstest]
+#[case::by_the_counters_of_the_generation_before(None, Some(0))]
+#[case::before_the_last_pod(Some(9), Some(9))]
+#[case::in_time(Some(10), None)]
+fn completion_is_not_reported_early(#[case] available: Option<i32>, #[case] at_most: Option<i32>) {
+    let template = json!({"spec": {"containers": [{"name": "app", "image": "app:2"}]}});
+    let new = with_patch(&web(), &json!({"metadata": {"generation": 2}, "spec": {"template": template}}));
+    let status = with_patch(
+        &json!({"status": lockstep_recording::testing::complete(10)}),
+        &json!({"status": {"observedGeneration": 2}}),
+    );
+    let mut builder = RecordingBuilder::rolled_out(10).user_step(1, "x").driver_write(&new);
+    if let Some(available) = available {
+        // It was as large once, which is enough.
+        builder = builder.subject_write(&set("2", 0, 0)).driver_write(&set("2", 10, available));
+        builder = builder.driver_write(&set("2", 10, available - 1));
+    }
+    let expected = at_most.map(|most| {
+        format!("completion: web reports 10 of 10 pods, and its ReplicaSet has reported at most {most} available")
+    });
+    assert_eq!(breaches(builder.subject_write(&with_patch(&new, &status))), Vec::from_iter(expected));
+}
+
 #[rstest]
 #[case::down_to_the_floor(RecordingBuilder::rolled_out(10).user_step(1, "x").subject_write(&set("1", 8, 10)), "")]
 #[case::below_the_floor(
