@@ -267,7 +267,7 @@ impl Sweep<'_> {
 }
 
 impl Arguments {
-    /// The plans of the rerun command before and after the name of the case file.
+    /// The parts of the rerun command before and after the name of the case file.
     fn rerun_parts(&self, typed: &CommandLine, spec: &SubjectSpec) -> [String; 2] {
         let subject = self.subject.iter().find(|text| text.parse().is_ok_and(|one: SubjectSpec| one == *spec));
         let subject = quote(&subject.map_or_else(|| spec.to_string(), Clone::clone));

@@ -438,7 +438,7 @@ fn variable(name: &str) -> Result<String, String> {
         Ok(_) => Ok(name.to_owned()),
         Err(VarError::NotPresent) => Err("it is not set; name a variable of the environment, without its value".into()),
         // The error itself would show the value.
-        Err(VarError::NotUnicode(_)) => Err("its value is no text in UTF-8".into()),
+        Err(VarError::NotUnicode(_)) => Err("its value is not in UTF-8".into()),
     }
 }
 

@@ -47,8 +47,8 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CaseError> {
         for entry in walkdir::WalkDir::new(path).follow_links(true).sort_by_file_name() {
             let entry = match entry {
                 Ok(entry) => entry,
-                // A dangling link that does not have the name of a case. A folder that cannot be read
-                // may hold some.
+                // A dangling link that does not have the name of a case. A folder that cannot be
+                // read may hold some.
                 Err(error)
                     if error.io_error().is_some_and(|source| source.kind() == io::ErrorKind::NotFound)
                         && error.depth() > 0

@@ -216,15 +216,21 @@ const MAX_DURATION: Duration = Duration::from_secs(10 * 31_557_600);
 
 /// Reads a duration.
 pub(super) fn duration(node: &YamlNode, report: &mut DiagnosticCollector) -> Option<Duration> {
+    let duration = duration_or_zero(node, report)?;
+    if duration.is_zero() {
+        report.add(node, "the duration must not be zero", "write a duration such as `10s`");
+    }
+    Some(duration).filter(|duration| !duration.is_zero())
+}
+
+/// Reads a duration of at most ten years, which may be zero.
+pub(super) fn duration_or_zero(node: &YamlNode, report: &mut DiagnosticCollector) -> Option<Duration> {
     if let YamlKind::Int(number) = node.kind {
         report.add(node, "a duration has a unit", format!("did you mean `{number}s`?"));
         return None;
     }
     let text = text(node, "a duration", report)?;
     match humantime::parse_duration(text) {
-        Ok(Duration::ZERO) => {
-            report.add(node, "the duration must not be zero", "write a duration such as `10s`");
-        }
         Ok(duration) if duration > MAX_DURATION => {
             report.add(node, "the duration is too long", "at most ten years");
         }

@@ -105,8 +105,8 @@ pub(super) fn read_options(
     let words = RestartProfile::ALL.map(|profile| (profile.as_str(), profile));
     let profile = fields.get("profile").and_then(|node| read::word(node, "a profile", &words, report));
     options.profile = profile.unwrap_or_default();
-    options.grace_period = fields.get("gracePeriod").and_then(|node| duration(node, report));
-    options.max_wait = fields.get("maxWait").and_then(|node| duration(node, report));
+    options.grace_period = fields.get("gracePeriod").and_then(|node| read::duration_or_zero(node, report));
+    options.max_wait = fields.get("maxWait").and_then(|node| read::duration_or_zero(node, report));
     options.budget = fields.get("budget").and_then(|node| read_budget(node, report));
     options.dry_run = fields.get("dryRun").and_then(|node| read::boolean(node, "`dryRun`", report)).unwrap_or_default();
     options.ignored_errors = texts(fields.get("ignoredErrors"), ("`ignoredErrors`", "a part of an error"), report);
@@ -153,12 +153,6 @@ fn profiles_of(node: &YamlNode, report: &mut DiagnosticCollector) -> Vec<Restart
     profiles
 }
 
-fn duration(node: &YamlNode, report: &mut DiagnosticCollector) -> Option<Duration> {
-    let text = read::text(node, "a duration", report)?;
-    let duration = humantime::parse_duration(text);
-    duration.map_err(|error| report.add(node, format!("`{text}` is not a duration"), error.to_string())).ok()
-}
-
 /// `budget: {restarts: 3, period: 10m}`.
 fn read_budget(node: &YamlNode, report: &mut DiagnosticCollector) -> Option<(u32, Duration)> {
     let fields = MappingFields::of(node, "`budget`", &names(&BUDGET_FIELDS), report)?;
@@ -166,7 +160,7 @@ fn read_budget(node: &YamlNode, report: &mut DiagnosticCollector) -> Option<(u32
         YamlKind::Int(number) => u32::try_from(number).ok(),
         _ => None,
     });
-    let period = fields.get("period").and_then(|node| duration(node, report));
+    let period = fields.get("period").and_then(|node| read::duration_or_zero(node, report));
     if restarts.is_none() || period.is_none() {
         report.add(node, "a budget needs `restarts`, a number, and `period`", "`{restarts: 3, period: 10m}`");
     }

@@ -134,7 +134,7 @@ pub(super) fn names_in_scope(operations: &[&OperationSpec], lists: &[Option<&Yam
     scope
 }
 
-/// NameDeclaration the objects that a list of steps creates.
+/// Declares the names of the objects that a list of steps creates.
 fn declare_steps(operations: &[&OperationSpec], list: &YamlNode, scope: &mut NamesInScope) {
     let YamlKind::List(steps) = &list.kind else { return };
     for step in steps.iter().filter(|step| step.get("refused").is_none()) {

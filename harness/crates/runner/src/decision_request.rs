@@ -1,5 +1,5 @@
-//! Whether a request of the subject makes the decision that a step waits for (`during: {decision}`).
-//! Pure.
+//! Whether a request of the subject makes the decision that a step waits for (`during:
+//! {decision}`). Pure.
 
 use lockstep_case::model::{DecisionKind, DecisionMatcher};
 use lockstep_intercept::Verb;
@@ -15,7 +15,7 @@ pub(super) struct DecisionRequest<'a> {
     verb: Verb,
     name: &'a str,
     /// What it writes: the object, or those of its fields that it sets. Null for a deletion.
-    wanted: Value,
+    content: Value,
     /// The object on the server, if it exists.
     now: Option<Value>,
 }
@@ -24,14 +24,14 @@ impl<'a> DecisionRequest<'a> {
     /// A request with this body; `None` if the server will refuse it: with a conflict, after which
     /// the subject retries it, or as a JSON patch that does not apply.
     pub(super) fn of(verb: Verb, name: &'a str, body: Value, now: Option<Value>) -> Option<Self> {
-        let wanted = if body.is_array() { patched(body, now.as_ref()?)? } else { body };
+        let content = if body.is_array() { patched(body, now.as_ref()?)? } else { body };
         let version =
             |object: &Value| object.at("/metadata/resourceVersion").and_then(Value::as_str).map(str::to_owned);
-        let is_stale = match (now.as_ref().and_then(version), version(&wanted)) {
+        let is_stale = match (now.as_ref().and_then(version), version(&content)) {
             (Some(latest), Some(known)) => latest != known,
             _ => false,
         };
-        (!is_stale).then_some(Self { verb, name, wanted, now })
+        (!is_stale).then_some(Self { verb, name, content, now })
     }
 
     /// Whether it makes a decision. `sets`: the names of the Deployment's ReplicaSets, in the order
@@ -41,23 +41,23 @@ impl<'a> DecisionRequest<'a> {
             decided.set.is_some_and(|wanted| (1..).zip(sets).any(|(number, set)| number == wanted && set == self.name));
         match decided.kind {
             DecisionKind::Created(count) => {
-                owner(&self.wanted).is_some_and(|owner| owner == decided.deployment)
+                owner(&self.content).is_some_and(|owner| owner == decided.deployment)
                     && self.creates()
                     && u32::try_from(sets.len()).is_ok_and(|there| Some(there + 1) == decided.set)
-                    && count.is_none_or(|count| count == replicas(&self.wanted))
+                    && count.is_none_or(|count| count == replicas(&self.content))
             }
             DecisionKind::Deleted => self.verb == Verb::Delete && is_decided,
             DecisionKind::Resized { from, to } => {
                 matches!(self.verb, Verb::Update | Verb::Patch)
                     && is_decided
-                    && self.wanted.at("/spec/replicas").is_some()
-                    && replicas(&self.wanted) == to
+                    && self.content.at("/spec/replicas").is_some()
+                    && replicas(&self.content) == to
                     && self.now.as_ref().is_some_and(|now| replicas(now) == from)
             }
             DecisionKind::Revision(revision) => {
                 let text = revision.to_string();
                 let of = |object: &Value| object.at(REVISION).and_then(Value::as_str) == Some(text.as_str());
-                self.name == decided.deployment && of(&self.wanted) && !self.now.as_ref().is_some_and(of)
+                self.name == decided.deployment && of(&self.content) && !self.now.as_ref().is_some_and(of)
             }
         }
     }

@@ -25,8 +25,8 @@ use crate::observe::{self, ObserveError, WatchCache, WatchTasks};
 use crate::stalls::{StallLog, watch_over};
 use crate::workload::{self, DefinitionError};
 
-/// A cluster, its watches, and a folder for the subjects' files. It belongs to the harness and is
-/// removed on drop.
+/// A cluster, its watches, and a folder for the subjects' files. A cluster that the harness has
+/// booted ends with it.
 pub struct Environment {
     pub(super) cluster: Cluster,
     pub(super) client: kube::Client,

@@ -83,7 +83,7 @@ impl CaseRun<'_> {
                 {
                     (blame, why) = (
                         Blame::Environment,
-                        format!("the subject lists or watches {resource} anew, which waits as well: {why}"),
+                        format!("the subject lists or watches {resource} again, which waits as well: {why}"),
                     );
                 }
                 self.abort(blame, format!("line {}, with a kind held: {why}", step.line))

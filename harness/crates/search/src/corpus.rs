@@ -81,7 +81,7 @@ fn shape(decision: &Decision) -> String {
     format!("{what}[{}]", keys.join(","))
 }
 
-/// The phase of the rollouts: how many ReplicaSets have pods, how many of the desired pods exist,
+/// The phase of the rollouts: how many ReplicaSets want pods, how many of the desired pods exist,
 /// are ready and available, and what the conditions say.
 fn phase(checkpoint: &[Arc<State>]) -> String {
     let states = checkpoint.iter().map(Arc::as_ref);

@@ -114,9 +114,7 @@ impl RunningSubject {
         let why = why.strip_prefix(ENDED).map_or_else(|| why.clone(), |how| format!("they ended{how}"));
         Some(Trouble::new(Blame::Environment, format!("the cluster's controllers, {}: {why}", self.identity)))
     }
-}
 
-impl RunningSubject {
     /// Why the controller beside the subject has ended, if this is a handle on it: always a failure
     /// of the test environment.
     pub fn ended_beside(&self) -> Option<Trouble> {

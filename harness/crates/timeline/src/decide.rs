@@ -3,9 +3,10 @@
 //!
 //! Of a new ReplicaSet, a timeline prints only deviations from the ordinary shape, so that lines
 //! stay short and nothing is lost. An ordinary ReplicaSet is controlled by its Deployment with
-//! blockOwnerDeletion, and has no other owner and no finalizer; is named `<deployment>-<hash>`, with
-//! the Deployment's name cut if that is too long; has the Deployment's template, with the hash added
-//! to its labels; has the same labels itself; and has the Deployment's selector with the hash.
+//! blockOwnerDeletion, and has no other owner and no finalizer; is named `<deployment>-<hash>`,
+//! with the Deployment's name cut if that is too long; has the Deployment's template, with the hash
+//! added to its labels; has the same labels itself; and has the Deployment's selector with the
+//! hash.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -23,6 +23,7 @@ use lockstep_support::fingerprint::fingerprint;
 /// How far a lagging watch is behind, as a case writes it: longer than any reaction, shorter than
 /// any budget.
 const LAG: &str = "300ms";
+
 /// The writes of a controller that are counted. On a real cluster the number of status writes
 /// varies from run to run, so some of those points are never reached.
 pub const fn written_by(controller: Controller) -> &'static [&'static str] {

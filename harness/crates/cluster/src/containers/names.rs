@@ -97,7 +97,7 @@ const REGISTRY: &str = "registry.k8s.io";
 
 /// etcd's tag from this minor of Kubernetes on, newest first: the one that the newest kubeadm which
 /// knows the minor installs (v1.33.13 and v1.36.3, in their lists of supported etcd versions).
-/// Older minors use the tag of v1.30.
+/// Minors that the list does not name use the last tag.
 const ETCD: [(u32, &str); 2] = [(34, "3.6.8-0"), (0, "3.5.24-0")];
 
 /// The image of each program.

@@ -53,7 +53,7 @@ impl From<String> for AlertUrl {
 
 impl Debug for AlertUrl {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        f.write_str("WebhookUrl(..)")
+        f.write_str("AlertUrl(..)")
     }
 }
 

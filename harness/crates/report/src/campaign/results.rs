@@ -307,7 +307,7 @@ pub struct SearchResult {
     pub findings: BTreeMap<String, FindingSummary>,
 }
 
-/// One thing that a search finding: a cause of a difference.
+/// A finding of a search: a cause of a difference.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FindingSummary {

@@ -59,7 +59,7 @@ pub enum ManifestError {
         field: &'static str,
     },
     /// A field has another type than the server allows.
-    #[error("document {document}: `{field}` is no mapping")]
+    #[error("document {document}: `{field}` is not a mapping")]
     NoMapping {
         /// From 1.
         document: usize,
@@ -201,7 +201,7 @@ fn check(deployment: &Value) -> Result<(), String> {
     }
     for path in ["metadata", "metadata/labels", "spec/nodeSelector"] {
         if !is_mapping_or_absent(deployment, &format!("/spec/template/{path}")) {
-            return Err(format!("spec.template.{} is no mapping", path.replace('/', ".")));
+            return Err(format!("spec.template.{} is not a mapping", path.replace('/', ".")));
         }
     }
     let containers = deployment.at("/spec/template/spec/containers").and_then(Value::as_array);
@@ -280,15 +280,15 @@ mod tests {
     #[case("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {selector: {}}", "it has no containers")]
     #[case(
         "apiVersion: v1\nkind: Secret\nmetadata: {name: a, labels: app}",
-        "document 1: `metadata.labels` is no mapping"
+        "document 1: `metadata.labels` is not a mapping"
     )]
     #[case(
         "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {selector: {}, template: {metadata: {labels: [a]}}}",
-        "spec.template.metadata.labels is no mapping"
+        "spec.template.metadata.labels is not a mapping"
     )]
     #[case(
         "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {selector: {}, template: {spec: {nodeSelector: a}}}",
-        "spec.template.spec.nodeSelector is no mapping"
+        "spec.template.spec.nodeSelector is not a mapping"
     )]
     fn invalid_manifest_is_refused(#[case] text: &str, #[case] expected: &str) {
         let error = Manifest::parse(text).unwrap_err().to_string();
