@@ -281,15 +281,16 @@ impl Control {
 
     /// Whether a command holds this kind; it notes that the request waits.
     fn hold(&self, route: &RequestInfo) -> bool {
-        let mut state = self.state();
-        let holds = |slot: &&mut WatchSlot| {
+        let mut is_held = false;
+        for slot in self.state().watches.values_mut() {
             let WatchCommand { namespace, resource, action, .. } = &slot.command;
-            *action == WatchAction::Hold
+            let holds = *action == WatchAction::Hold
                 && *resource == route.resource
-                && (route.namespace.is_empty() || *namespace == route.namespace)
-        };
-        let holding = state.watches.values_mut().filter(holds);
-        holding.map(|slot| slot.has_held_request = true).count() > 0
+                && (route.namespace.is_empty() || *namespace == route.namespace);
+            slot.has_held_request |= holds;
+            is_held |= holds;
+        }
+        is_held
     }
 
     fn disarm(&self, id: u64) {
