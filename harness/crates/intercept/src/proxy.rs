@@ -116,6 +116,7 @@ impl Proxy {
             Some(_) if starts_with_list => {
                 // A watch cannot begin in the past; a client that is refused such a watch falls
                 // back to a list.
+                self.control.record_refused_watch(&route.resource);
                 return Ok(refuse(RefusalKind::Invalid, &route, ticket));
             }
             Some(version) if route.verb == Verb::List => {

@@ -36,10 +36,23 @@ impl CaseRun<'_> {
             let settled = settled.await;
             self.injection = injection;
             match settled {
-                Ok(outcome) => return Ok(outcome),
+                Ok(outcome) => return Ok(self.without_blame_for_refusal(outcome)),
                 Err(intercepted) => self.on_intercepted(intercepted).await?,
             }
         }
+    }
+
+    /// The outcome, which the subject is not blamed for if it only watches where an old list is to
+    /// come: a real server would serve such a watch.
+    fn without_blame_for_refusal(&self, mut outcome: SettleOutcome) -> SettleOutcome {
+        if let Some(ArmedInjection::Watch { armed, .. }) = &self.injection
+            && armed.has_refused_watch()
+            && let Some(trouble) = outcome.unsettled.as_mut().filter(|trouble| !trouble.ended)
+        {
+            trouble.blame = Blame::Environment;
+            trouble.why = format!("the subject never lists, so it cannot be given an old list: {}", trouble.why);
+        }
+        outcome
     }
 
     /// Settle. The budget counts from the time the subject starts to work, even if that happens in

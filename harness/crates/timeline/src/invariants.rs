@@ -55,6 +55,8 @@ pub(super) struct InvariantState {
     paused_now: BTreeSet<String>,
     /// The most available pods that each ReplicaSet has reported, by UID.
     most_available: BTreeMap<String, i64>,
+    /// Whether a ReplicaSet was deleted since the last settling: a status may still count it.
+    has_lost_sets: bool,
     /// Whether the step is a user's.
     user: bool,
     /// Invariants that the kind in place of Deployments does not promise.
@@ -90,6 +92,7 @@ impl InvariantState {
             let reported = object::count(&version.object, "/status/availableReplicas");
             let most = self.most_available.entry(object::uid(&version.object).to_owned()).or_default();
             *most = reported.max(*most);
+            self.has_lost_sets |= version.change == ChangeType::Deleted;
         }
         if version.kind != DEPLOYMENT {
             return;
@@ -107,7 +110,7 @@ impl InvariantState {
     pub(super) fn reset(&mut self) {
         self.excused.clear();
         self.widest_bounds.clear();
-        (self.may_be_working, self.stale) = (false, false);
+        (self.may_be_working, self.stale, self.has_lost_sets) = (false, false, false);
     }
 
     /// Records that a request of the subject was intercepted.
@@ -234,16 +237,18 @@ impl InvariantState {
     }
 
     /// A status that says of a new generation that the rollout is complete is written only once a
-    /// ReplicaSet with the Deployment's template has reported as many available pods. Source:
-    /// `kubectl rollout status`, which ends there, and upstream's `calculateStatus`.
+    /// ReplicaSet with the Deployment's template has reported as many available pods. A ReplicaSet
+    /// that was released since may still be counted, and so may a deleted one. Source: `kubectl
+    /// rollout status`, which ends there, and upstream's `calculateStatus`.
     fn completion(&self, frame: &WriteContext<'_>) -> Option<String> {
         let (before, after) = (frame.before?, &frame.version.object);
         let wanted = i64::from(object::replicas(after));
-        if frame.version.kind != DEPLOYMENT || wanted == 0 || is_complete(before) || !is_complete(after) {
+        let completes = frame.version.kind == DEPLOYMENT && !is_complete(before) && is_complete(after);
+        if !completes || wanted == 0 || object::deleting(after) || self.has_lost_sets {
             return None;
         }
         let template = object::bare_template(after);
-        let sets = frame.world.controlled(REPLICA_SET, after).filter(|set| object::bare_template(set) == template);
+        let sets = frame.world.of_kind(REPLICA_SET).filter(|set| object::bare_template(set) == template);
         let reported = sets.filter_map(|set| self.most_available.get(object::uid(set))).max().copied().unwrap_or(0);
         let name = object::name(after);
         (reported < wanted).then(|| {

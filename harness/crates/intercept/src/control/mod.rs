@@ -83,6 +83,8 @@ struct WatchSlot {
     waiting: Option<DelayedMessage>,
     /// Whether a list or a new watch of the held kind has waited.
     has_held_request: bool,
+    /// Whether a watch that begins with a list was refused since, in place of the old list.
+    has_refused_watch: bool,
 }
 
 /// An armed command. Dropping it disarms the command and releases what it holds.
@@ -167,6 +169,7 @@ impl Control {
                 list_version: None,
                 waiting: None,
                 has_held_request: false,
+                has_refused_watch: false,
             },
         );
         self.0.watching.fetch_add(1, Ordering::SeqCst);
@@ -363,6 +366,13 @@ impl Drop for LateRequest {
 }
 
 impl ArmedWatch {
+    /// Whether the subject waits for an old list by watches that begin with one, which are refused,
+    /// and has not fallen back to a list.
+    pub fn has_refused_watch(&self) -> bool {
+        let state = self.control.state();
+        state.watches.get(&self.id).is_some_and(|slot| slot.has_refused_watch && slot.list_version.is_some())
+    }
+
     /// Whether the subject has sent a list or a new watch of the held kind, which waits for the end
     /// of the hold.
     pub fn has_held_request(&self) -> bool {

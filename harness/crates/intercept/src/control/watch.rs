@@ -32,6 +32,13 @@ impl Control {
         self.state().watches.values().find_map(|slot| slot.list_version.filter(|_| slot.command.resource == resource))
     }
 
+    /// Notes that a watch that begins with a list was refused in place of an old list.
+    pub(crate) fn record_refused_watch(&self, resource: &str) {
+        let mut state = self.state();
+        let waiting = |slot: &&mut WatchSlot| slot.command.resource == resource && slot.list_version.is_some();
+        state.watches.values_mut().filter(waiting).for_each(|slot| slot.has_refused_watch = true);
+    }
+
     /// Ends the old version after a list: further lists are current.
     pub(crate) fn clear_list_version(&self, resource: &str) {
         let mut state = self.state();

@@ -293,14 +293,17 @@ async fn list_is_answered_at_the_old_version(#[values(Form::Json, Form::Protobuf
     }
     assert!(armed.has_matched());
     assert_eq!((control.list_version("replicasets"), control.list_version("pods")), (Some(14), None));
+    assert!(!armed.has_refused_watch());
     // A watch with initial events cannot begin in the past: its client lists instead.
     let with_initial_events = "/apis/apps/v1/replicasets?watch=true&sendInitialEvents=true";
     assert_eq!(
         soon(client.request(form.watch(&interceptor, with_initial_events))).await.unwrap().status(),
         StatusCode::UNPROCESSABLE_ENTITY
     );
+    assert!(armed.has_refused_watch());
     soon(client.request(get(&interceptor, "/apis/apps/v1/replicasets?limit=500"))).await.unwrap();
     server.watch().await;
+    assert!(!armed.has_refused_watch());
     assert_eq!(control.list_version("replicasets"), None, "one list is old");
     drop(armed);
 }

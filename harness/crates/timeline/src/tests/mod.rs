@@ -433,6 +433,19 @@ fn completion_is_not_reported_early(#[case] available: Option<i32>, #[case] at_m
     assert_eq!(breaches(builder.subject_write(&with_patch(&new, &status))), Vec::from_iter(expected));
 }
 
+/// As when a Deployment is deleted and its ReplicaSet orphaned, and the status comes late.
+#[rstest]
+#[case::released(json!({"metadata": {"ownerReferences": null}}), json!({}))]
+#[case::deleting(json!({}), json!({"metadata": {"deletionTimestamp": "2026-01-05T00:00:00Z"}}))]
+fn completion_may_count_what_was_released(#[case] of_set: Value, #[case] of_deployment: Value) {
+    let status = json!({"metadata": {"generation": 2}, "status": lockstep_recording::testing::complete(10)});
+    let new = with_patch(&with_patch(&web(), &status), &of_deployment);
+    let builder =
+        RecordingBuilder::rolled_out(10).user_step(1, "x").driver_write(&with_patch(&set("1", 10, 10), &of_set));
+    let observed = with_patch(&new, &json!({"status": {"observedGeneration": 2}}));
+    assert_eq!(breaches(builder.driver_write(&new).subject_write(&observed)), [""; 0]);
+}
+
 #[rstest]
 #[case::down_to_the_floor(RecordingBuilder::rolled_out(10).user_step(1, "x").subject_write(&set("1", 8, 10)), "")]
 #[case::below_the_floor(
