@@ -371,12 +371,11 @@ impl<'a> CaseRun<'a> {
             (Err(error), Some(_)) if step.expects(&error) => Ok(()),
             (Err(DriveError::Impossible(why)), refused) if self.session.broken().is_none() => {
                 self.collect_entries();
-                // It is refused, but the case may be wrong about how.
-                let (why, never_came) = match refused {
-                    Some(text) => (format!("{why}; the case says that it is refused with '{text}'"), true),
-                    None => (why, false),
+                let why = match refused {
+                    Some(text) => format!("{why}; the case says that it is refused with '{text}'"),
+                    None => why,
                 };
-                self.entries.push(RecordingEntry::Impossible(ImpossibleStep { why, never_came }));
+                self.entries.push(RecordingEntry::Impossible(ImpossibleStep { why, never_came: false }));
                 Err(Abort)
             }
             (Err(DriveError::Impossible(why)), _) => self.abort(Blame::Subject, why),

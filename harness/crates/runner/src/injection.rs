@@ -61,7 +61,7 @@ impl<'a> CaseRun<'a> {
             }
             Some(ArmedInjection::Decision { decided, .. }) => {
                 let why = format!("the namespace settled, and the subject never requested `{}`", decided.text);
-                ImpossibleStep { why, never_came: true }
+                ImpossibleStep { why, never_came: false }
             }
             Some(ArmedInjection::Write { fault, .. }) => {
                 let why = format!("the namespace settled, and the subject never made {}", fault.point.describe());

@@ -183,9 +183,11 @@ fn distance(judgement: &Judgement) -> (u8, Reverse<(TimelineLocation, usize)>) {
 fn judge_against_golden(case: &Arc<Case>, account: &RecordingAnalysis<'_>, golden: Option<&Timeline>) -> Judgement {
     let by_rules = case.expectation == Expectation::Rules;
     // A golden timeline comes from completed runs. In a case without upstream, the rules imply that
-    // the steps are possible, but not how many writes the subject needs.
-    let possible = |step, impossible: &ImpossibleStep| {
-        let by_rules = by_rules && !impossible.never_came;
+    // the steps are possible, but not how many writes the subject needs, which decision it makes,
+    // or how a step is refused.
+    let possible = |step: StepId, impossible: &ImpossibleStep| {
+        let says_more = case.step(step.index).is_some_and(|step| step.during.is_some() || step.refused.is_some());
+        let by_rules = by_rules && !impossible.never_came && !says_more;
         account.possible(step, golden.map_or(by_rules, |golden| golden.step(step).is_some()))
     };
     let settles = |step| golden.is_some_and(|golden| golden.step(step).is_some_and(|step| !step.checkpoint.is_empty()));

@@ -78,8 +78,7 @@ impl<'a> CaseClock<'a> {
     /// A step begins; 0 is `given`.
     fn begin(&mut self, index: u32, at: u64) {
         let now = self.time_at(at);
-        let index = usize::try_from(index).unwrap_or(usize::MAX);
-        let step = index.checked_sub(1).and_then(|index| self.case.steps.get(index));
+        let step = self.case.step(index);
         if let Some(label) = step.and_then(|step| step.label.as_deref()) {
             self.labels.entry(label).or_insert(now);
         }

@@ -417,6 +417,13 @@ fn rules_can_be_the_only_expectation() {
     assert_eq!(unwritten.outcome(), RunOutcome::Inconclusive);
     let broke = judge(&of_case(rules, builder(&[11]).unsettled(Blame::Environment, "x").aborted()), None);
     assert_eq!(broke.outcome(), RunOutcome::Inconclusive);
+    // Nor which decisions it takes, and how a step is refused.
+    let decided = "set: {image: 'app:2'}\n    during: {decision: rs1 9 -> 8, do: [{scale: 5}]}";
+    for step in [decided, "undo: {toRevision: 99}\n    refused: {message: nope}"] {
+        let mut recording = of_case(rules, builder(&[11]).impossible("there is no such thing").aborted());
+        recording.header.source = recording.header.source.replace("ready: {pods: all}", step);
+        assert_eq!(judge(&recording, None).outcome(), RunOutcome::Inconclusive, "{step}");
+    }
 }
 
 /// Only a completed run has an end to which `finally` applies.

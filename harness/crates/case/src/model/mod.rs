@@ -118,6 +118,11 @@ impl Case {
         self.name.rsplit_once('/').map_or("", |(area, _)| area)
     }
 
+    /// The step with this number, from 1.
+    pub fn step(&self, number: u32) -> Option<&Step> {
+        self.steps.get(usize::try_from(number).ok()?.checked_sub(1)?)
+    }
+
     /// How much time the case lets pass in `advance` steps.
     pub fn total_advance(&self) -> Duration {
         let steps = self.given.iter().chain(&self.steps);
