@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use include_dir::{Dir, include_dir};
 use lockstep::cli::{Cli, CliError, may_have_colours};
-use lockstep_case::CaseError;
 use lockstep_cluster::supervise::{Interrupt, interrupt};
 use lockstep_subject::SUBJECT_TARGETS;
 use lockstep_support::outcome::InterruptCause;
@@ -31,15 +30,13 @@ fn main() -> ExitCode {
     // default. LOCKSTEP_LOG=warn shows it.
     let silent: String = SUBJECT_TARGETS.map(|target| format!(",{target}=off")).concat();
     let quiet = || EnvFilter::new(format!("warn,kube_client=off{silent}"));
-    let filter = match std::env::var("LOCKSTEP_LOG").unwrap_or_default() {
-        unset if unset.is_empty() => quiet(),
-        given => match given.parse() {
-            Ok(filter) => filter,
-            Err(error) => {
-                complain(&format!("error: LOCKSTEP_LOG: {error}; it is a level such as debug, or as of `RUST_LOG`"));
-                return ExitCode::from(64);
-            }
-        },
+    let given = std::env::var("LOCKSTEP_LOG").unwrap_or_default();
+    let filter = match if given.is_empty() { Ok(quiet()) } else { given.parse() } {
+        Ok(filter) => filter,
+        Err(error) => {
+            complain(&format!("error: LOCKSTEP_LOG: {error}; it is a level such as debug, or as of `RUST_LOG`"));
+            return ExitCode::from(64);
+        }
     };
     // Standard error may be closed, so a failure to log cannot be reported either.
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
@@ -66,7 +63,7 @@ fn main() -> ExitCode {
     let outcome = runtime.block_on(cli.execute()).unwrap_or_else(|error| {
         match &error {
             // These diagnostics have their own heading.
-            CliError::Cases(_) | CliError::Case(CaseError::Invalid(_)) => complain(&error.to_string()),
+            CliError::Cases(_) => complain(&error.to_string()),
             // The user caused the interruption.
             CliError::Interrupted(_) => {}
             error => complain(&format!("error: {}", sanitize::text(&error.to_string()))),

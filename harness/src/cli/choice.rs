@@ -259,6 +259,18 @@ mod tests {
         (cases.into_iter().map(|case| case.name).collect(), notes)
     }
 
+    /// The scope of subjects whose users limit nothing.
+    fn whole_scope(specs: &[SubjectSpec]) -> SubjectScope<'_> {
+        SubjectScope {
+            controllers: None,
+            profile: None,
+            takes_options: true,
+            workload: None,
+            has_deployments: true,
+            specs,
+        }
+    }
+
     #[test]
     fn subject_gets_cases_of_controllers_it_brings() {
         let (cases, notes) = choose_cases("deployment", RestartProfile::Safe, "");
@@ -270,15 +282,7 @@ mod tests {
     #[test]
     fn case_of_a_controller_that_one_of_the_subjects_lacks_is_left_out() {
         let specs = ["upstream", "ours"].map(|spec| spec.parse().unwrap());
-        let scope = SubjectScope {
-            controllers: None,
-            profile: None,
-            takes_options: true,
-            workload: None,
-            has_deployments: true,
-            specs: &specs,
-        };
-        let CaseChoice { cases, notes } = scope.choose(collection(), |case| case.name == "a/safe");
+        let CaseChoice { cases, notes } = whole_scope(&specs).choose(collection(), |case| case.name == "a/safe");
         assert_eq!(cases.iter().map(|case| &*case.name).collect::<Vec<_>>(), ["a/deployment", "a/replicaset"]);
         let named =
             "cases/a/safe.yaml is left out: it judges the config-restart controller, which the subject does not have";
@@ -394,15 +398,7 @@ mod tests {
 
     #[test]
     fn ours_gets_every_case() {
-        let scope = SubjectScope {
-            controllers: None,
-            profile: None,
-            takes_options: true,
-            workload: None,
-            has_deployments: true,
-            specs: &[],
-        };
-        let CaseChoice { cases, notes } = scope.choose(collection(), |_| true);
+        let CaseChoice { cases, notes } = whole_scope(&[]).choose(collection(), |_| true);
         assert_eq!((cases.len(), notes.len()), (5, 0));
     }
 }

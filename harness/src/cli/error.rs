@@ -19,10 +19,7 @@ use lockstep_verdict::golden::GoldenError;
 /// Why a command fails.
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
-    /// A path or a case is invalid.
-    #[error(transparent)]
-    Case(#[from] CaseError),
-    /// Several cases are invalid; all errors are shown.
+    /// Paths or cases are invalid; all errors are shown.
     #[error("{}", .0.iter().map(with_heading).collect::<Vec<_>>().join("\n"))]
     Cases(Vec<CaseError>),
     /// The filter selects no case.
@@ -86,6 +83,12 @@ fn with_heading(error: &CaseError) -> String {
     }
 }
 
+impl From<CaseError> for CliError {
+    fn from(error: CaseError) -> Self {
+        Self::Cases(vec![error])
+    }
+}
+
 impl From<PlayError> for CliError {
     fn from(error: PlayError) -> Self {
         match error {
@@ -139,7 +142,7 @@ impl CliError {
             Self::NoCase(_) | Self::NothingToBless | Self::NoneFailed | Self::NoneLeft(_) => {
                 RunOutcome::NothingSelected
             }
-            Self::Case(_) | Self::Cases(_) | Self::Usage(_) | Self::Subject(_) => RunOutcome::BadInput,
+            Self::Cases(_) | Self::Usage(_) | Self::Subject(_) => RunOutcome::BadInput,
             Self::Capture(_) | Self::Watch(_) | Self::Audit(_) | Self::Infer(_) => RunOutcome::BadInput,
             Self::GoldenTimelines(_) | Self::Results(_) | Self::Merge(_) | Self::File(_) => RunOutcome::BadInput,
         }

@@ -81,7 +81,7 @@ pub(super) async fn execute(arguments: Arguments, typed: &CommandLine) -> Result
     let (shard, since) = (arguments.sharding.shard(), clock::instant());
     let results = arguments.sharding.results(typed, items, |item| shard.has(item.number));
     let mut outcomes = Vec::new();
-    let explored = async {
+    let ended = async {
         for (item, case) in cases.iter().enumerate().filter(|(item, _)| shard.has(*item)) {
             let mut explored: Vec<Exploration> = specs.iter().map(|_| Exploration::default()).collect();
             let mut each = explored.iter_mut();
@@ -116,10 +116,10 @@ pub(super) async fn execute(arguments: Arguments, typed: &CommandLine) -> Result
             }
         }
         Ok(())
-    };
-    let explored = explored.await;
+    }
+    .await;
     setup.close_programs().await;
-    explored?;
+    ended?;
     if let (Some(results), None) = (results, Interrupt::for_process().cause()) {
         results.write(&outcomes, 0, since.elapsed().as_secs_f64())?;
     }

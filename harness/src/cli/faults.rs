@@ -322,7 +322,7 @@ pub(super) fn inject(case: &Case, point: &Point) -> Result<Result<Arc<Case>, Fau
 /// The case with the text that it has with faults. The user knows the lines of its rules as they
 /// are written.
 pub(super) fn with_text(case: &Case, text: &str) -> Result<Arc<Case>, CliError> {
-    let with_faults = case::parse(&case.path, &case.name, text).map_err(CliError::Case)?;
+    let with_faults = case::parse(&case.path, &case.name, text)?;
     Ok(Arc::new(Case { rules: case.rules.clone(), ..with_faults }))
 }
 
@@ -356,7 +356,7 @@ pub(super) fn with_longer_end(play_args: &PlayArgs, case: &Case) -> Result<Optio
         return Ok(None);
     }
     let text = faults::add_recovery_time(case);
-    text.map(|text| Ok(Arc::new(case::parse(&case.path, &case.name, &text).map_err(CliError::Case)?))).transpose()
+    text.map(|text| Ok(Arc::new(case::parse(&case.path, &case.name, &text)?))).transpose()
 }
 
 /// The case without its faults.

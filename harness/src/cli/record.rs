@@ -126,7 +126,7 @@ impl JudgeArguments {
                 quote(&path.display().to_string())
             )));
         }
-        let recorded = Arc::new(case::parse_recorded(&recording.header).map_err(CliError::Case)?);
+        let recorded = Arc::new(case::parse_recorded(&recording.header)?);
         self.golden.replace_workload(&mut recording);
         let case = self.golden.case_file(&recording.header);
         // Without its case, a recording would silently be judged by less than before.

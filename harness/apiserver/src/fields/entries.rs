@@ -18,7 +18,7 @@ pub(crate) struct ManagerId {
     pub(crate) subresource: String,
 }
 
-/// All entries of an object. The versions of an object share them, as far as they are equal.
+/// All entries of an object. Identities and sets are shared with other objects of its kind.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ManagedFields {
     entries: BTreeMap<Arc<ManagerId>, ManagerEntry>,
@@ -319,5 +319,5 @@ fn group(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
-/// The managers of an object; `None` if it has none. Versions of an object share equal managers.
+/// The managers of an object; `None` if it has none. Objects of a kind share equal ones.
 pub(crate) type Managers = Option<Arc<ManagedFields>>;

@@ -4,10 +4,8 @@
 use lockstep_case::model::{DecisionKind, DecisionMatcher};
 use lockstep_intercept::Verb;
 use lockstep_support::pointer::JsonPointer;
-use lockstep_timeline::object::controller;
+use lockstep_timeline::object::{self, REVISION, replicas};
 use serde_json::Value;
-
-const REVISION: &str = "/metadata/annotations/deployment.kubernetes.io~1revision";
 
 /// A request about a Deployment or a ReplicaSet.
 #[derive(Debug)]
@@ -56,7 +54,7 @@ impl<'a> DecisionRequest<'a> {
             }
             DecisionKind::Revision(revision) => {
                 let text = revision.to_string();
-                let of = |object: &Value| object.at(REVISION).and_then(Value::as_str) == Some(text.as_str());
+                let of = |object: &Value| object::annotation(object, REVISION) == Some(text.as_str());
                 self.name == decided.deployment && of(&self.content) && !self.now.as_ref().is_some_and(of)
             }
         }
@@ -76,14 +74,9 @@ fn patched(patch: Value, now: &Value) -> Option<Value> {
     Some(object)
 }
 
-fn replicas(object: &Value) -> i32 {
-    let replicas = object.at("/spec/replicas").and_then(Value::as_i64);
-    replicas.map_or(1, |number| i32::try_from(number).unwrap_or(i32::MAX))
-}
-
 /// The name of the Deployment that controls an object.
 pub(super) fn owner(object: &Value) -> Option<&str> {
-    let owner = controller(object)?;
+    let owner = object::controller(object)?;
     owner["name"].as_str().filter(|_| owner["kind"] == "Deployment")
 }
 
@@ -137,7 +130,7 @@ mod tests {
 
     #[rstest]
     #[case::merge_patch(json!({"metadata": {"annotations": {"deployment.kubernetes.io/revision": "2"}}}))]
-    #[case::json_patch(json!([{"op": "add", "path": REVISION, "value": "2"}]))]
+    #[case::json_patch(json!([{"op": "add", "path": "/metadata/annotations/deployment.kubernetes.io~1revision", "value": "2"}]))]
     fn write_sets_a_revision(#[case] body: Value) {
         let deployment =
             |revision: &str| json!({"metadata": {"annotations": {"deployment.kubernetes.io/revision": revision}}});

@@ -36,23 +36,30 @@ impl CaseRun<'_> {
             let settled = settled.await;
             self.injection = injection;
             match settled {
-                Ok(outcome) => return Ok(self.without_blame_for_refusal(outcome)),
+                Ok(mut outcome) => {
+                    outcome.unsettled = outcome.unsettled.map(|trouble| self.excuse_injection(trouble));
+                    return Ok(outcome);
+                }
                 Err(intercepted) => self.on_intercepted(intercepted).await?,
             }
         }
     }
 
-    /// The outcome, which the subject is not blamed for if it only watches where an old list is to
-    /// come: a real server would serve such a watch.
-    fn without_blame_for_refusal(&self, mut outcome: SettleOutcome) -> SettleOutcome {
-        if let Some(ArmedInjection::Watch { armed, .. }) = &self.injection
-            && armed.has_refused_watch()
-            && let Some(trouble) = outcome.unsettled.as_mut().filter(|trouble| !trouble.ended)
-        {
-            trouble.blame = Blame::Environment;
-            trouble.why = format!("the subject never lists, so it cannot be given an old list: {}", trouble.why);
-        }
-        outcome
+    /// The trouble, which the subject is not blamed for if the injection keeps it from what a real
+    /// server would serve: lists of a held kind, so that it cannot see the probe either, and
+    /// watches in the place of an old list.
+    fn excuse_injection(&self, trouble: Trouble) -> Trouble {
+        let why = match &self.injection {
+            _ if trouble.ended => return trouble,
+            Some(ArmedInjection::Held { watch, resource, .. }) if watch.has_held_request() => {
+                format!("the subject lists or watches {resource} again, which waits as well: {}", trouble.why)
+            }
+            Some(ArmedInjection::Watch { armed, .. }) if armed.has_refused_watch() => {
+                format!("the subject never lists, so it cannot be given an old list: {}", trouble.why)
+            }
+            _ => return trouble,
+        };
+        Trouble { blame: Blame::Environment, why, ..trouble }
     }
 
     /// Settle. The budget counts from the time the subject starts to work, even if that happens in
@@ -88,17 +95,7 @@ impl CaseRun<'_> {
             self.with_context(SubjectActivity::Stale, async |context, run| run.settle_once_at_work(&context).await);
         match outcome.await.unsettled {
             Some(trouble) => {
-                let (mut blame, mut why) = (trouble.blame, trouble.why);
-                // Then the subject cannot see the probe either.
-                if let Some(ArmedInjection::Held { watch, resource, .. }) = &self.injection
-                    && watch.has_held_request()
-                    && !trouble.ended
-                {
-                    (blame, why) = (
-                        Blame::Environment,
-                        format!("the subject lists or watches {resource} again, which waits as well: {why}"),
-                    );
-                }
+                let Trouble { blame, why, .. } = self.excuse_injection(trouble);
                 self.abort(blame, format!("line {}, with a kind held: {why}", step.line))
             }
             None => Ok(()),

@@ -36,15 +36,14 @@ pub(super) async fn program(version_or_path: Option<&str>) -> Result<(PathBuf, S
             check(Path::new(path))?;
             std::path::absolute(path)?
         }
-        Some(version) if version != VERSION => {
-            let version = version.to_owned();
+        version => {
+            let version = version.unwrap_or(VERSION).to_owned();
+            let obtain = move || match version == VERSION {
+                true => Ok(cluster::obtain_binaries(VERSION)?.program("kube-controller-manager")),
+                false => cluster::obtain_controller_manager(&version),
+            };
             // It may be built first.
-            let found = tokio::task::spawn_blocking(move || cluster::obtain_controller_manager(&version)).await;
-            found.map_err(ClusterError::from)??
-        }
-        _ => {
-            let found = tokio::task::spawn_blocking(|| cluster::obtain_binaries(VERSION)).await;
-            found.map_err(ClusterError::from)??.program("kube-controller-manager")
+            tokio::task::spawn_blocking(obtain).await.map_err(ClusterError::from)??
         }
     };
     let version = command::version(&path).await.replace("Kubernetes ", "");

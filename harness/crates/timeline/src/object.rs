@@ -60,7 +60,8 @@ pub fn strings<'a>(object: &'a Value, pointer: &str) -> BTreeMap<&'a str, &'a st
     map.into_iter().flatten().filter_map(|(key, value)| Some((key.as_str(), value.as_str()?))).collect()
 }
 
-pub(crate) fn annotation<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
+/// The value of an annotation.
+pub fn annotation<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
     object.get("metadata")?.get("annotations")?.get(key)?.as_str()
 }
 

@@ -274,7 +274,7 @@ fn recorded_case(header: &Header) -> Result<Case, CliError> {
                 header.path
             )))
         }
-        None => case::parse_recorded(header).map_err(CliError::Case),
+        None => case::parse_recorded(header).map_err(CliError::from),
     }
 }
 

@@ -17,6 +17,7 @@ use std::process::{Command, Output};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use lockstep_support::clock;
 use lockstep_support::outcome::InterruptCause;
 use rustix::process::{Pid, Signal};
 use tokio::signal::unix::{SignalKind, signal};
@@ -161,7 +162,7 @@ fn end_groups(groups: &BTreeSet<i32>) {
             if left().next().is_none() {
                 return;
             }
-            std::thread::sleep(POLL_INTERVAL);
+            clock::pause_blocking(POLL_INTERVAL);
         }
     }
 }

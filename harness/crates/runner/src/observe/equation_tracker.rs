@@ -142,12 +142,11 @@ impl EquationTracker {
             WatchedKind::ReplicaSet => {
                 let none = OwnerCounts::default();
                 let pods = object.and_then(|set| view.pods.owner_counts(set.text("/metadata/uid"))).unwrap_or(&none);
-                let owner = |uid: &str| view.get(WatchedKind::Deployment, view.sets.deployment(uid)?);
+                let deployment = |uid: &str| view.get(WatchedKind::Deployment, view.sets.deployment(uid)?);
+                let owner = |uid: &str| OwnerState::of(deployment(uid));
                 let stuck = object.and_then(|it| equations::stuck_finalizer(it, "replicaset", pods.controlled > 0));
                 self.set_result(Equation::ReplicaSetFinalizer, name, stuck);
-                let left = object.and_then(|it| {
-                    equations::undeleted_dependent(it, "replicaset", "Deployment", |uid| OwnerState::of(owner(uid)))
-                });
+                let left = object.and_then(|it| equations::undeleted_dependent(it, "replicaset", "Deployment", owner));
                 self.set_result(Equation::UndeletedReplicaSet, name, left);
                 self.set_result(
                     Equation::ReplicaSetStatus,
@@ -157,10 +156,9 @@ impl EquationTracker {
                 self.set_result(Equation::ReplicaSetSize, name, object.and_then(equations::size));
             }
             WatchedKind::Pod => {
-                let owner = |uid: &str| view.get(WatchedKind::ReplicaSet, view.sets.name_of(uid)?);
-                let left = object.and_then(|it| {
-                    equations::undeleted_dependent(it, "pod", "ReplicaSet", |uid| OwnerState::of(owner(uid)))
-                });
+                let set = |uid: &str| view.get(WatchedKind::ReplicaSet, view.sets.name_of(uid)?);
+                let owner = |uid: &str| OwnerState::of(set(uid));
+                let left = object.and_then(|it| equations::undeleted_dependent(it, "pod", "ReplicaSet", owner));
                 self.set_result(Equation::UndeletedPod, name, left);
             }
             WatchedKind::Event
