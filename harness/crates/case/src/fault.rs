@@ -281,11 +281,5 @@ fn read_overtaken(node: &YamlNode, report: &mut DiagnosticCollector) -> Option<F
 }
 
 fn read_delay(node: &YamlNode, report: &mut DiagnosticCollector) -> Option<Duration> {
-    let time = read::duration(node, report)?;
-    if time > MAX_DELAY {
-        let most = format!("at most {}: the time for a step is limited", humantime::format_duration(MAX_DELAY));
-        report.add(node, "the duration is too long", most);
-        return None;
-    }
-    Some(time)
+    read::duration(node, MAX_DELAY, report)
 }

@@ -214,9 +214,9 @@ pub(super) fn integer(
 /// has it.
 const MAX_DURATION: Duration = Duration::from_secs(10 * 31_557_600);
 
-/// Reads a duration.
-pub(super) fn duration(node: &YamlNode, report: &mut DiagnosticCollector) -> Option<Duration> {
-    let duration = duration_or_zero(node, report)?;
+/// Reads a duration of at most `most`.
+pub(super) fn duration(node: &YamlNode, most: Duration, report: &mut DiagnosticCollector) -> Option<Duration> {
+    let duration = duration_up_to(node, most, report)?;
     if duration.is_zero() {
         report.add(node, "the duration must not be zero", "write a duration such as `10s`");
     }
@@ -225,34 +225,42 @@ pub(super) fn duration(node: &YamlNode, report: &mut DiagnosticCollector) -> Opt
 
 /// Reads a duration of at most ten years, which may be zero.
 pub(super) fn duration_or_zero(node: &YamlNode, report: &mut DiagnosticCollector) -> Option<Duration> {
+    duration_up_to(node, MAX_DURATION, report)
+}
+
+fn duration_up_to(node: &YamlNode, most: Duration, report: &mut DiagnosticCollector) -> Option<Duration> {
     if let YamlKind::Int(number) = node.kind {
         report.add(node, "a duration has a unit", format!("did you mean `{number}s`?"));
         return None;
     }
     let text = text(node, "a duration", report)?;
     match humantime::parse_duration(text) {
-        Ok(duration) if duration > MAX_DURATION => {
-            report.add(node, "the duration is too long", "at most ten years");
+        Ok(duration) if duration > most => {
+            report.add(node, "the duration is too long", at_most(most));
         }
         Ok(duration) => return Some(duration),
         Err(error) => {
-            report.add(node, format!("`{text}` is not a duration"), not_a_duration(text, &error));
+            report.add(node, format!("`{text}` is not a duration"), not_a_duration(text, most, &error));
         }
     }
     None
 }
 
 /// Explains why a text is not a duration, with a suggestion.
-fn not_a_duration(text: &str, error: &humantime::DurationError) -> String {
+fn not_a_duration(text: &str, most: Duration, error: &humantime::DurationError) -> String {
     use humantime::DurationError as Error;
     let units = ["seconds", "minutes", "hours", "days", "s", "m", "h", "d", "ms"];
     match error {
         _ if text.starts_with('-') => "time passes forwards only".to_owned(),
         Error::UnknownUnit { unit, .. } if !unit.is_empty() => did_you_mean(unit, units)
             .unwrap_or_else(|| format!("there is no unit `{unit}`; try `90s`, `10m` or `1h 30m`")),
-        Error::NumberOverflow => "that is too long; at most ten years".to_owned(),
+        Error::NumberOverflow => format!("that is too long; {}", at_most(most)),
         _ => "try `90s`, `10m` or `1h 30m`".to_owned(),
     }
+}
+
+fn at_most(duration: Duration) -> String {
+    format!("at most {}", humantime::format_duration(duration))
 }
 
 /// Reads `true` or `false`.

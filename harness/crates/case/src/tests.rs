@@ -154,7 +154,7 @@ fn folder_outside_the_collection_adds_nothing_to_a_case_name() {
 #[case::undo("undo: {}", Operation::new(UndoStep { deployment: "web".to_owned(), to_revision: 0 }))]
 #[case::undo_to("undo: {toRevision: 2}", Operation::new(UndoStep { deployment: "web".to_owned(), to_revision: 2 }))]
 #[case::advance("advance: 1h 30m", Operation::new(AdvanceStep::For(Duration::from_secs(5400))))]
-#[case::advance_by_ten_years("advance: 10y", Operation::new(AdvanceStep::For(Duration::from_secs(315_576_000))))]
+#[case::longest_advance("advance: 30d", Operation::new(AdvanceStep::For(Duration::from_secs(2_592_000))))]
 #[case::delete("delete: pod/a", Operation::new(DeleteStep { target: target("pod", "a"), cascade: Cascade::Background }))]
 #[case::delete_orphan(
     "delete: {target: deployment/web, cascade: orphan}",
@@ -320,6 +320,11 @@ fn short_deployment_expands_to_manifest() {
 #[case::no_unit("  - advance: 10", "a duration has a unit")]
 #[case::no_duration("  - advance: soon", "`soon` is not a duration")]
 #[case::a_lifetime("  - advance: 100years", "the duration is too long")]
+#[case::longer_than_can_be_played("  - advance: 31d", "the duration is too long")]
+#[case::a_moment_too_far_away(
+    "  - scale: 1\n    label: scaled\n  - advance: {to: 31d, since: scaled}",
+    "the duration is too long"
+)]
 #[case::refused_operation_of_nodes("  - ready: {pods: 1}\n    refused: {message: x}", "`ready` cannot be refused")]
 #[case::refused_without_message("  - scale: 1\n    refused: {}", "refused without a message")]
 #[case::together_of_one("  - together: [{scale: 1}]", "`together` takes two steps or more")]

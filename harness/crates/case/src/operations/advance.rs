@@ -1,5 +1,7 @@
 //! `advance: 10s`, `advance: {to: 6s, since: changed}`: waits.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use crate::field::{DURATION, FieldSpec, NAME, any_of, names, object, reference};
@@ -7,6 +9,9 @@ use crate::model::{AdvanceStep, Drive, LabelStyle, Operation, PerformFuture, Ste
 use crate::read::{self, MappingFields};
 use crate::step::{Actor, NameDeclaration, OperationNode, OperationSpec, StepReader};
 use crate::yaml::YamlKind;
+
+/// The longest advance: on the simulated cluster a day takes some ten seconds to play.
+const MAX_ADVANCE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 static FIELDS: [FieldSpec; 2] = [
     FieldSpec::required("to", DURATION, "How long after that moment."),
@@ -33,14 +38,15 @@ fn schema(refused: bool) -> Value {
 
 fn read(reader: &mut StepReader<'_>, OperationNode { value, .. }: &OperationNode<'_>) -> Option<Operation> {
     let YamlKind::Map(_) = value.kind else {
-        return read::duration(value, reader.report).map(|time| Operation::new(AdvanceStep::For(time)));
+        return read::duration(value, MAX_ADVANCE, reader.report).map(|time| Operation::new(AdvanceStep::For(time)));
     };
     let fields = MappingFields::of(value, "`advance`", &names(&FIELDS), reader.report)?;
     let (Some(to), Some(since)) = (fields.get("to"), fields.get("since")) else {
         reader.report.add(value, "`advance` needs both `to` and `since`", "or give a duration: `10m`");
         return None;
     };
-    let (to, label) = (read::duration(to, reader.report)?, read::text(since, "a label", reader.report)?);
+    let to = read::duration(to, MAX_ADVANCE, reader.report)?;
+    let label = read::text(since, "a label", reader.report)?;
     if !reader.scope.labels.contains(label) {
         reader.report.add(
             since,
