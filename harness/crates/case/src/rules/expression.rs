@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue};
 
-use super::syntax::{Mistake, find_word, parse_rule};
+use super::syntax::{Mistake, find_word, parse_rule, without_comments};
 use super::{history, types, variables};
 
 /// CEL's standard functions that rules may call, besides operators and macros.
@@ -36,6 +36,7 @@ impl RuleExpression {
     /// All mistakes.
     pub(crate) fn read(text: &str) -> Result<Self, Vec<Mistake>> {
         let root = parse_rule(text)?;
+        let text = &without_comments(text);
         let (mistakes, labels) = (Vec::new(), Vec::new());
         let mut check = NameCheck { text, mistakes, variables: BTreeSet::new(), uses_history: false, labels };
         check.visit(&root, &mut Vec::new());

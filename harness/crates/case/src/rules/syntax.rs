@@ -31,6 +31,27 @@ pub(crate) struct Mistake {
     pub(crate) unknown: Option<(String, Vec<&'static str>)>,
 }
 
+/// Replaces comments by spaces, so that no word of them is found, and all else stays where it is.
+pub(super) fn without_comments(text: &str) -> String {
+    let (mut result, mut quote, mut escaped) = (String::with_capacity(text.len()), None, false);
+    let mut in_comment = false;
+    for (at, letter) in text.char_indices() {
+        in_comment = letter != '\n' && (in_comment || quote.is_none() && text[at..].starts_with("//"));
+        match quote {
+            _ if in_comment => {
+                result.extend(std::iter::repeat_n(' ', letter.len_utf8()));
+                continue;
+            }
+            None => quote = Some(letter).filter(|letter| matches!(letter, '\'' | '"')),
+            Some(open) if open == letter && !escaped => quote = None,
+            Some(_) => {}
+        }
+        escaped = letter == '\\' && !escaped;
+        result.push(letter);
+    }
+    result
+}
+
 /// Parses a rule.
 ///
 /// # Errors

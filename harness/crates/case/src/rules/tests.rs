@@ -100,6 +100,14 @@ fn broken_rule_shows_frame_and_values() {
 }
 
 #[test]
+fn values_of_broken_rule_have_no_words_of_its_comments() {
+    let text = "// step + pods, it's \"more\nstep == 0 || // (größe\n  (deployment.name + 'http://' == 'x' // settled\n && step < 9)";
+    let found = first(&[rule(RuleTiming::Finally, text)], &builder().end()).unwrap();
+    let values: Vec<_> = found.values.iter().map(|(operand, value)| format!("{operand} = {value}")).collect();
+    assert_eq!(values, ["step = 1", "deployment.name = \"web\""]);
+}
+
+#[test]
 fn template_change_by_subject_is_a_restart() {
     let restarted = with_patch(&web(3), &json!({"spec": {"template": {"metadata": {"annotations": {"at": "1"}}}}}));
     let finally = |times: u32| [rule(RuleTiming::Finally, &format!("restarts('deployment/web') == {times}"))];
@@ -237,6 +245,7 @@ fn secrets_have_only_names() {
 #[case::computed("count(deployment.name) == 1", "wrong argument of `count`", "")]
 #[case::message("Pod{name: 'a'} == pods[0]", "unknown type `Pod`", "")]
 #[case::constant("1 + 1 == 2", "the rule is always the same", "1 + 1 == 2")]
+#[case::commented("// größe: size\nreplicasets.size() == 2", "unknown name `replicasets`", "replicasets")]
 #[case::empty("", "this is not CEL", "")]
 fn finds_mistakes_without_recording(#[case] text: &str, #[case] message: &str, #[case] at: &str) {
     let mistakes = RuleExpression::read(text).unwrap_err();
