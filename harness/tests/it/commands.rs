@@ -407,6 +407,19 @@ fn judge_says_which_command_reads_a_live_rollout() {
     assert!(stderr.starts_with(&format!("error: {live} {why} {live}`")) && code == 64, "{stderr}");
 }
 
+#[test]
+fn kind_that_the_server_does_not_know_is_reported_at_its_step() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("widget.yaml");
+    let case = "description: x\ngiven:\n  - deployment: {name: web, image: \"app:1\"}\nsteps:\n  - scale: 2\n  - apply: {apiVersion: v1, kind: Widget, metadata: {name: x}}\n";
+    std::fs::write(&path, case).expect("writable");
+    let path = path.display().to_string();
+    let (stdout, code) = lockstep(&["run", &path], &[]);
+    let place = format!("\n  step 2  widget/x\n  {path}:6  |");
+    assert!(stdout.contains(&place) && stdout.contains("does not support the resource widgets"), "{stdout}");
+    assert_eq!(code, 2);
+}
+
 /// Each of these once had an unhelpful message.
 #[test]
 fn usage_errors_suggest_a_fix() {

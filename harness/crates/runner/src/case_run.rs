@@ -144,7 +144,8 @@ impl Session {
         run.collect_entries();
         match self.unsupported_requests().await {
             // Before the first step, as it is not known at which step the subject sent them.
-            Ok(requests) => {
+            Ok(mut requests) => {
+                requests.retain(|request| !run.has_failed_by(request));
                 let trouble = |why| RecordingEntry::Trouble(Trouble::new(Blame::Environment, why));
                 run.entries.splice(..0, requests.into_iter().map(trouble));
             }
@@ -502,6 +503,13 @@ impl CaseRun<'_> {
             };
             *trouble = stalls.excuse(trouble.clone(), since, until);
         }
+    }
+
+    /// Whether a step of the case has failed by this unsupported request, `GET /…: why`.
+    fn has_failed_by(&self, request: &str) -> bool {
+        let why = request.split_once(": ").map_or(request, |(_, why)| why);
+        let is_it = |entry: &RecordingEntry| matches!(entry, RecordingEntry::Trouble(it) if it.why.starts_with(why));
+        self.entries.iter().any(is_it)
     }
 
     /// Whether the recording contains this reason already.
