@@ -271,7 +271,8 @@ mod tests {
         };
         for count in 0..=events {
             let error = read(count).unwrap_err().to_string();
-            assert!(error.contains("it is cut off before `events`"), "{count}: {error}");
+            let wanted = format!("line {}: it is cut off before `events`", count.max(1));
+            assert!(error.contains(&wanted), "{count}: {error}");
         }
         assert!(read(lines.len()).is_ok());
     }

@@ -92,7 +92,7 @@ fn read(path: &Path) -> Result<Option<Timeline>, GoldenError> {
         Ok(text) => {
             // A subject compared with the rest of a file would have taken steps that are not in it.
             let cut_off =
-                || TimelineError { line: text.lines().count(), why: "it is cut off before `events`".to_owned() };
+                || TimelineError { line: text.lines().count().max(1), why: "it is cut off before `events`".to_owned() };
             let is_whole = text.lines().any(|line| line.starts_with("events"));
             let read = Timeline::parse(&text).and_then(|timeline| is_whole.then_some(timeline).ok_or_else(cut_off));
             let read = read.map(|timeline| Some(timeline.sanitize()));
