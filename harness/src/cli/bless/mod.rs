@@ -218,7 +218,7 @@ fn bless_case(case: &Arc<Case>, recordings: &[Recording], check: bool) -> Result
         say!("would change {name}\n{}", report::bless_diff(before, &timeline, colour()));
         return Ok(RunOutcome::Unblessed);
     }
-    std::fs::write(&path, timeline.to_string()).map_err(|source| FileError::File { path: path.clone(), source })?;
+    golden::outcomes::write(&path, &timeline.clone().into())?;
     // The real timeline replaces a preview. Most cases have none.
     let previewed = std::fs::remove_file(preview_path(Path::new(&case.path))).is_ok();
     say!("blessed      {name}\n{}", report::bless_diff(before, &timeline, colour()));

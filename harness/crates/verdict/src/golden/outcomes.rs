@@ -127,7 +127,7 @@ pub fn write(base: &Path, blessed: &GoldenOutcomes) -> Result<(), GoldenError> {
     };
     for (number, outcome) in (1..).zip(blessed.outcomes()) {
         let path = path(base, number);
-        std::fs::write(&path, outcome.to_string()).map_err(failed(&path))?;
+        replace(&path, &outcome.to_string()).map_err(failed(&path))?;
     }
     for number in blessed.count() + 1.. {
         let path = path(base, number);
@@ -138,6 +138,13 @@ pub fn write(base: &Path, blessed: &GoldenOutcomes) -> Result<(), GoldenError> {
         }
     }
     Ok(())
+}
+
+/// Writes a file. If that is interrupted, the old content stays whole.
+fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+    let part = path.with_extension("timeline.part");
+    std::fs::write(&part, text)?;
+    std::fs::rename(&part, path)
 }
 
 /// Whether this is an outcome's file, by its name: the number, or `None` if it is malformed.
@@ -198,6 +205,18 @@ mod tests {
         write(&base, &one).unwrap();
         assert_eq!(read_outcomes(&base).unwrap(), Some(one));
         assert_eq!(folder.path().read_dir().unwrap().count(), 1);
+    }
+
+    #[test]
+    fn old_timeline_is_never_overwritten_in_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = folder.path().join("a.timeline");
+        let [old, new] = ["app:1", "app:2"].map(|image| timelines(&[image]).remove(0));
+        write(&base, &old.clone().into()).unwrap();
+        let reader = std::fs::File::open(&base).unwrap();
+        write(&base, &new.clone().into()).unwrap();
+        assert_eq!(std::io::read_to_string(reader).unwrap(), old.to_string());
+        assert_eq!(std::fs::read_to_string(&base).unwrap(), new.to_string());
     }
 
     #[test]
