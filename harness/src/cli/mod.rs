@@ -62,7 +62,7 @@ mod versions;
 
 use std::ffi::OsString;
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 pub use error::CliError;
 use futures::future::LocalBoxFuture;
 use lockstep_support::outcome::RunOutcome;
@@ -123,10 +123,21 @@ enum CliCommand {
     Mutants(mutants::Arguments),
 }
 
+/// The names of values that are numbers or times.
+const NUMBERS: [&str; 6] = ["N", "K/N", "N|FROM..TO", "NUMBER", "MIB", "TIME"];
+
+/// An option that takes a number takes a negative one too, so that the error is about the value.
+fn take_negative_number(option: Arg) -> Arg {
+    let names = option.get_value_names().unwrap_or_default();
+    let is_number = names.iter().any(|name| NUMBERS.contains(&name.as_str()));
+    option.allow_hyphen_values(is_number)
+}
+
 impl Cli {
     /// The program's definition: its commands and their options, with the texts of the tree.
     pub fn definition() -> clap::Command {
-        tree::describe(Self::command()).mut_subcommands(cluster_args::describe_cluster)
+        let definition = tree::describe(Self::command()).mut_subcommands(cluster_args::describe_cluster);
+        definition.mut_subcommands(|command| command.mut_args(take_negative_number))
     }
 
     /// Parse a command line that begins with the program's name.

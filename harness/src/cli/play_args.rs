@@ -93,14 +93,12 @@ pub(super) struct CommonPlayArgs {
     ///
     /// In proportion longer where a case wants more than 1000 pods.
     #[arg(help_heading = "Playing", long, default_value = "20s", value_name = "TIME", value_parser = budget)]
-    #[arg(allow_hyphen_values = true)]
     budget: Duration,
     /// sim: the seed of names and delays; for `run` also a range, such as 1..1000.
     ///
     /// Both ends are included. The seed also chooses among faults. With 0 nothing is delayed.
     /// Identical arguments give an identical run.
     #[arg(help_heading = "Playing", long, default_value = "0", value_name = "N|FROM..TO")]
-    #[arg(allow_hyphen_values = true)]
     seeds: SeedRange,
     /// sim: play each case N times [without N: twice] and compare every request and answer.
     #[arg(help_heading = "Playing", long, hide_short_help = true, value_name = "N")]
@@ -121,7 +119,6 @@ pub(super) struct CommonPlayArgs {
     /// cluster, beside each other unless a case stops the subject, or holds or breaks what passes
     /// between it and the server.
     #[arg(help_heading = "Playing", short = 'j', long, value_name = "N", value_parser = jobs)]
-    #[arg(allow_hyphen_values = true)]
     jobs: Option<NonZeroUsize>,
 }
 

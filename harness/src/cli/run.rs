@@ -55,7 +55,8 @@ pub(super) struct Arguments {
     #[command(flatten)]
     play_args: PlayArgs,
     /// Play each case this many times.
-    #[arg(help_heading = "Playing", long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(help_heading = "Playing", long, default_value_t = 1, value_name = "N")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
     /// Stop after the first case that is not conformant.
     #[arg(help_heading = "Playing", long, conflicts_with = "results")]

@@ -48,7 +48,8 @@ pub(super) struct Arguments {
     #[arg(help_heading = "Subject", long, value_name = "VERSIONS", value_delimiter = ',')]
     upstream: Vec<String>,
     /// Play each case this many times on each version, each time with another seed.
-    #[arg(help_heading = "Playing", long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(help_heading = "Playing", long, default_value_t = 1, value_name = "N")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
     repeat: u32,
     /// Play a case this many times on two versions before it counts as changed between them.
     #[arg(help_heading = "Playing", long, value_name = "N", default_value_t = CONFIRM_PLAYS, value_parser = clap::value_parser!(u32).range(1..=10_000))]

@@ -196,6 +196,9 @@ fn log_in_a_file_has_no_colours() {
 #[case(&["run", "--budget", "-5s"], "error: invalid value '-5s' for '--budget <TIME>'")]
 #[case(&["run", "-j", "-1"], "error: invalid value '-1' for '--jobs <N>'")]
 #[case(&["run", "--seeds", "-1"], "error: invalid value '-1' for '--seeds <N|FROM..TO>'")]
+#[case(&["run", "--repeat", "-1"], "error: invalid value '-1' for '--repeat <N>'")]
+#[case(&["run", "--shard", "-1/2"], "error: invalid value '-1/2' for '--shard <K/N>'")]
+#[case(&["fuzz", "--for", "-5s"], "error: invalid value '-5s' for '--for <TIME>'")]
 #[case(&["explain", "harness/tests/bad/replicas-negative.yaml"], "error: replicas cannot be -1")]
 fn bad_value_is_named_once(#[case] words: &[&str], #[case] begins: &str) {
     let output = command(words).output().expect("it starts");
