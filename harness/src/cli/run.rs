@@ -118,14 +118,16 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &CommandLine) -> Re
         events,
         outcomes: Vec::new(),
         ended_between: 0,
+        lost_recordings: false,
         first: 0,
         tables: RequirementTables::default(),
     };
     let result = run.play_all(&specs, &environments, &plans).await;
-    let RunState { mut outcomes, ended_between, .. } = run;
+    let RunState { mut outcomes, ended_between, lost_recordings, .. } = run;
     // Also report a run that ended early.
     reporters.end(&result, (&outcomes, plays), ended_between, since)?;
     outcomes.extend(RunOutcome::of_ends_between(ended_between));
+    outcomes.extend(lost_recordings.then_some(RunOutcome::Inconclusive));
     result.map(|()| arguments.sharding.outcome(outcomes, plays))
 }
 
@@ -182,6 +184,8 @@ struct RunState<'a> {
     outcomes: Vec<RunOutcome>,
     /// How often a subject has ended by itself between two cases.
     ended_between: usize,
+    /// Whether a recording that the user asks for could not be stored.
+    lost_recordings: bool,
     /// The item number of the current subject's first play on these controllers.
     first: usize,
     tables: RequirementTables,
@@ -276,7 +280,10 @@ impl RunState<'_> {
         if let Some(folder) = &arguments.recordings {
             let several = arguments.subject.len() > 1;
             let folder = if several { folder.join(FileName::of(&spec.to_string())) } else { folder.clone() };
-            recording_files::store(&folder.join(arguments.round_folder(*round)), recording)?;
+            if let Err(error) = recording_files::store(&folder.join(arguments.round_folder(*round)), recording) {
+                note!("error: the recording of {} is lost: {error}", case.name);
+                self.lost_recordings = true;
+            }
         }
         let golden = arguments.golden(self.goldens, case, recording);
         let golden = golden.for_server(&recording.header.cluster.version);
@@ -295,7 +302,7 @@ impl RunState<'_> {
             brief,
         };
         events.emit(&RunEvent::CaseJudged(&judged))?;
-        arguments.reports.keep_evidence(&arguments.round_folder(*round), &judged)?;
+        arguments.reports.keep_evidence(&arguments.round_folder(*round), &judged);
         Ok(judgement.outcome())
     }
 }

@@ -154,6 +154,36 @@ fn reports_unwritable_output_before_running() {
     assert_eq!(stderr_of(&["faults", case, "--out", &path("file")]).1, 64);
 }
 
+/// A file in the place of a folder fails as a full disk does: when the run has begun.
+#[test]
+fn run_goes_on_when_evidence_and_recordings_cannot_be_written() {
+    let (folder, area) = folder();
+    std::fs::remove_file(area.join("good.timeline")).expect("removable");
+    std::fs::copy(area.join("good.yaml"), area.join("new.yaml")).expect("copied");
+    std::fs::create_dir(folder.path().join("kept")).expect("a folder");
+    for name in ["kept/ours", "kept/area"] {
+        std::fs::write(folder.path().join(name), "").expect("writable");
+    }
+    let kept = folder.path().join("kept").display().to_string();
+    let cases = ["good.yaml", "new.yaml"].map(|name| area.join(name).display().to_string());
+    let run = |option: &str, cases: &[String]| {
+        let output = command(&["run", option, &kept]).args(cases).output().expect("it starts");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+        (text(output.stdout), text(output.stderr), output.status.code())
+    };
+    let (stdout, stderr, code) = run("--evidence", &cases);
+    assert!(stdout.contains("2 cases in ") && stdout.contains(" s: 2 unblessed\n"), "{stdout}");
+    for name in ["area/good", "area/new"] {
+        assert!(stderr.contains(&format!("error: the evidence of {name} is incomplete: ")), "{stderr}");
+    }
+    assert_eq!(code, Some(3));
+    let (stdout, stderr, code) = run("--recordings", &["cases/recreate/three.yaml".to_owned(), cases[0].clone()]);
+    assert!(stdout.contains(" s: 1 conformant, 1 unblessed\n"), "{stdout}");
+    assert!(stderr.contains("error: the recording of area/good is lost: "), "{stderr}");
+    assert!(folder.path().join("kept/recreate/three.ndjson").is_file());
+    assert_eq!(code, Some(2), "a run without a recording that it was to keep does not succeed");
+}
+
 #[test]
 fn output_that_would_replace_an_input_is_refused() {
     let (folder, area) = folder();

@@ -153,7 +153,7 @@ pub(super) async fn execute_replay(
         brief: false,
     };
     reporters.events.emit(&RunEvent::CaseJudged(&judged))?;
-    arguments.reports.keep_evidence(Path::new(""), &judged)?;
+    arguments.reports.keep_evidence(Path::new(""), &judged);
     note_conclusion(&live.header.subject.name, &expected.header.subject.title(), &second, unsettled_end);
     let outcomes = [second.outcome()];
     reporters.end(&Ok(()), (&outcomes, 1), 0, since)?;

@@ -90,12 +90,14 @@ impl ReportArgs {
     }
 
     /// Write the evidence of a play that is not conformant, if the user asks for it. `round` is the
-    /// folder of the round; it is empty where each case is played once.
-    pub(super) fn keep_evidence(&self, round: &Path, play: &JudgedPlay<'_>) -> Result<(), FileError> {
-        if let Some(folder) = self.evidence.as_ref().filter(|_| !is_good(play.judgement.outcome())) {
-            note!("the evidence is in {}", write_evidence(folder, round, play)?.display());
+    /// folder of the round; it is empty where each case is played once. The judgement stands if the
+    /// evidence cannot be written.
+    pub(super) fn keep_evidence(&self, round: &Path, play: &JudgedPlay<'_>) {
+        let Some(folder) = self.evidence.as_ref().filter(|_| !is_good(play.judgement.outcome())) else { return };
+        match write_evidence(folder, round, play) {
+            Ok(folder) => note!("the evidence is in {}", folder.display()),
+            Err(error) => note!("error: the evidence of {} is incomplete: {error}", play.judgement.case),
         }
-        Ok(())
     }
 }
 
