@@ -185,6 +185,19 @@ fn run_goes_on_when_evidence_and_recordings_cannot_be_written() {
 }
 
 #[test]
+fn report_that_cannot_be_written_does_not_prevent_the_others() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let run = ["run", "cases/recreate/three.yaml"];
+    let summary = path("");
+    let (stdout, code) = lockstep(&run, &[("GITHUB_ACTIONS", "true"), ("GITHUB_STEP_SUMMARY", summary.as_str())]);
+    assert!(stdout.contains(" s: 1 conformant\n") && code == 0, "{stdout}");
+    let (stdout, code) = lockstep(&[&run[..], &["--html", "/dev/full", "--junit", &path("junit.xml")]].concat(), &[]);
+    assert!(stdout.contains(" s: 1 conformant\n") && code != 0, "{stdout}");
+    assert!(std::fs::read_to_string(path("junit.xml")).expect("written").contains("tests=\"1\""));
+}
+
+#[test]
 fn output_that_would_replace_an_input_is_refused() {
     let (folder, area) = folder();
     let case = area.join("good.yaml").display().to_string();

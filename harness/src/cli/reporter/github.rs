@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use lockstep_report::github;
 use lockstep_runner::run::{FileError, RunEvent, Subscriber};
 
-use super::super::out;
+use super::super::out::{self, note};
 use super::collector::Collector;
 
 /// Writes annotations during the run, and the summary once at its end.
@@ -42,18 +42,21 @@ impl Subscriber for GitHubReporter {
                 let judged: Vec<_> =
                     bad.iter().map(|it| github::JudgedCase { judgement: &it.judgement, rerun: &it.rerun }).collect();
                 let good = state.plays.len() - bad.len() + state.discarded;
-                append(Path::new(&path), &github::job_summary(good, &judged, *ended_between, state.early.as_ref()))
+                let summary = github::job_summary(good, &judged, *ended_between, state.early.as_ref());
+                // A job without a summary still has its verdict and its annotations.
+                if let Err(error) = append(Path::new(&path), &summary) {
+                    note!("warning: GITHUB_STEP_SUMMARY: {}: {error}", path.display());
+                }
+                Ok(())
             }
             _ => Ok(()),
         }
     }
 }
 
-fn append(path: &Path, text: &str) -> Result<(), FileError> {
+fn append(path: &Path, text: &str) -> std::io::Result<()> {
     use std::io::Write;
-    let file = std::fs::OpenOptions::new().append(true).create(true).open(path);
-    file.and_then(|mut file| file.write_all(text.as_bytes()))
-        .map_err(|source| FileError::File { path: path.to_owned(), source })
+    std::fs::OpenOptions::new().append(true).create(true).open(path)?.write_all(text.as_bytes())
 }
 
 /// Whether this process runs in a job of GitHub Actions.

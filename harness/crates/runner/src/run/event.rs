@@ -200,12 +200,12 @@ impl Subscribers {
         Self(subscribers)
     }
 
-    /// Send an event to all subscribers.
+    /// Send an event to all subscribers, even if one of them fails.
     ///
     /// # Errors
     /// The first error of a subscriber.
     pub fn emit(&self, event: &RunEvent<'_>) -> Result<(), FileError> {
-        self.0.iter().try_for_each(|subscriber| subscriber.on(event))
+        self.0.iter().map(|subscriber| subscriber.on(event)).fold(Ok(()), Result::and)
     }
 }
 
