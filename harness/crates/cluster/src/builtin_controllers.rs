@@ -5,8 +5,9 @@
 //! It gives a reason that a user can act on, and leaves nothing behind.
 
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{Api, ListParams};
+use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 use lockstep_recording::controllers::{Controller, ControllerSet};
+use serde_json::Value;
 
 use super::ClusterError;
 
@@ -35,7 +36,8 @@ pub(super) async fn inspect(
     client: &kube::Client,
     without: &ControllerSet,
 ) -> Result<BuiltinControllerStatus, ClusterError> {
-    let api: Api<Pod> = Api::namespaced(client.clone(), "kube-system");
+    let resource = ApiResource::erase::<Pod>(&());
+    let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), "kube-system", &resource);
     let mut pods = Vec::new();
     for labels in LABELS {
         match api.list(&ListParams::default().labels(labels)).await {
@@ -47,7 +49,7 @@ pub(super) async fn inspect(
     Ok(evaluate(&pods, without))
 }
 
-fn evaluate(pods: &[Pod], without: &ControllerSet) -> BuiltinControllerStatus {
+fn evaluate(pods: &[DynamicObject], without: &ControllerSet) -> BuiltinControllerStatus {
     if pods.is_empty() {
         return BuiltinControllerStatus::Unseen;
     }
@@ -63,10 +65,11 @@ fn evaluate(pods: &[Pod], without: &ControllerSet) -> BuiltinControllerStatus {
 
 /// The value of the `--controllers` flag: written as one word, as two, or in a shell's command
 /// line.
-fn flag(pod: &Pod) -> Option<String> {
-    let containers = &pod.spec.as_ref()?.containers;
-    let words = containers.iter().flat_map(|one| one.command.iter().flatten().chain(one.args.iter().flatten()));
-    let words: Vec<_> = words.flat_map(|word| word.split_whitespace()).collect();
+fn flag(pod: &DynamicObject) -> Option<String> {
+    let containers = pod.data.pointer("/spec/containers")?.as_array()?;
+    let lists = containers.iter().flat_map(|one| [&one["command"], &one["args"]]);
+    let words = lists.filter_map(Value::as_array).flatten().filter_map(Value::as_str);
+    let words: Vec<_> = words.flat_map(str::split_whitespace).collect();
     let mut values = words.iter().enumerate().filter_map(|(at, word)| match word.strip_prefix("--controllers")? {
         "" => words.get(at + 1).copied(),
         rest => rest.strip_prefix('='),
@@ -103,7 +106,7 @@ mod tests {
         assert_eq!(is_on(controllers, "deployment"), on);
     }
 
-    fn pod(command: &[&str]) -> Pod {
+    fn pod(command: &[&str]) -> DynamicObject {
         let container = json!({"name": "manager", "command": command});
         serde_json::from_value(json!({"metadata": {"name": "manager-a"}, "spec": {"containers": [container]}})).unwrap()
     }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use k8s_openapi::api::core::v1::{Namespace, Pod};
-use kube::api::{Api, DeleteParams, ListParams};
+use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, ListParams};
 use serde_json::{Value, json};
 
 use crate::ClusterError;
@@ -79,7 +79,7 @@ pub fn has_lockstep_name(name: &str) -> bool {
 pub async fn delete_namespace(client: &kube::Client, name: &str) -> Result<(), kube::Error> {
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let deleted = ignore_missing(namespaces.delete(name, &DeleteParams::background()).await);
-    let pods: Api<Pod> = Api::namespaced(client.clone(), name);
+    let pods: Api<DynamicObject> = Api::namespaced_with(client.clone(), name, &ApiResource::erase::<Pod>(&()));
     let now = DeleteParams::default().grace_period(0);
     deleted.and(ignore_missing(pods.delete_collection(&now, &ListParams::default()).await))
 }

@@ -19,8 +19,8 @@ use std::time::Duration;
 use k8s_openapi::api::admissionregistration::v1::{ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding};
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::{Namespace, Pod};
-use kube::ResourceExt;
-use kube::api::{Api, ListParams, PostParams};
+use kube::api::{Api, ApiResource, DynamicObject, ListParams, PostParams};
+use kube::{Resource, ResourceExt};
 use lockstep_recording::controllers::{Controller, ControllerSet};
 use lockstep_support::clock;
 use serde_json::{Value, json};
@@ -79,12 +79,15 @@ fn policy(name: &str, resources: &[&str], node: &str) -> Value {
 
 /// Returns whether the object was created: the server may not know the kind, or refuse it to the
 /// user.
-async fn create_object<K>(client: &kube::Client, object: Value) -> Result<bool, ClusterError>
+async fn create_object<K>(client: &kube::Client, mut object: Value) -> Result<bool, ClusterError>
 where
-    K: kube::Resource<DynamicType = ()> + Clone + serde::de::DeserializeOwned + serde::Serialize + std::fmt::Debug,
+    K: Resource<DynamicType = ()>,
 {
-    let object: K = serde_json::from_value(object).expect("a literal of the right shape");
-    match Api::all(client.clone()).create(&PostParams::default(), &object).await {
+    let resource = ApiResource::erase::<K>(&());
+    object["apiVersion"] = resource.api_version.as_str().into();
+    object["kind"] = resource.kind.as_str().into();
+    let object: DynamicObject = serde_json::from_value(object).expect("a literal of the right shape");
+    match Api::all_with(client.clone(), &resource).create(&PostParams::default(), &object).await {
         Ok(_) => Ok(true),
         Err(kube::Error::Api(status)) if matches!(status.code, 403 | 404) => {
             tracing::debug!(%status, "an admission policy cannot be created");
@@ -110,7 +113,8 @@ pub(super) async fn find_unguarded(
     rights.grant(client, subject, &name).await?;
     // First what must be accepted: until the namespace has a service account, everything is
     // refused.
-    let of = |client: &kube::Client| Api::<Pod>::namespaced(client.clone(), &name);
+    let resource = ApiResource::erase::<Pod>(&());
+    let of = |client: &kube::Client| Api::namespaced_with(client.clone(), &name, &resource);
     let (harness, subject) = (of(client), of(subject));
     let makes_pods = under_test.has(Controller::ReplicaSet);
     for (whose, pods) in [("the harness", &harness), ("the subject", &subject)] {
@@ -137,8 +141,13 @@ pub(super) async fn find_unguarded(
 
 /// A pod as in cases.
 fn ordinary_pod() -> Value {
-    json!({"metadata": {"name": "proof"}, "spec": {"schedulerName": "lockstep", "automountServiceAccountToken": false,
-        "containers": [{"name": "c", "image": "app:1"}]}})
+    json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "proof"},
+        "spec": {"schedulerName": "lockstep", "automountServiceAccountToken": false,
+            "containers": [{"name": "c", "image": "app:1"}]},
+    })
 }
 
 /// Pods with access to a user's node, each with a description.
@@ -177,8 +186,8 @@ fn admission<T>(result: kube::Result<T>) -> Result<Admission, ClusterError> {
 }
 
 /// Waits until the server decides as expected.
-async fn wait_for_admission(pods: &Api<Pod>, pod: &Value, expected: Admission) -> Result<bool, ClusterError> {
-    let pod: Pod = serde_json::from_value(pod.clone()).expect("a literal of the right shape");
+async fn wait_for_admission(pods: &Api<DynamicObject>, pod: &Value, expected: Admission) -> Result<bool, ClusterError> {
+    let pod: DynamicObject = serde_json::from_value(pod.clone()).expect("a literal of the right shape");
     let dry = PostParams { dry_run: true, ..PostParams::default() };
     let since = clock::instant();
     while admission(pods.create(&dry, &pod).await)? != expected {
@@ -191,7 +200,7 @@ async fn wait_for_admission(pods: &Api<Pod>, pod: &Value, expected: Admission) -
 }
 
 /// Waits until the server refuses to bind a pod to a foreign node.
-async fn wait_until_binding_refused(pods: &Api<Pod>) -> Result<bool, ClusterError> {
+async fn wait_until_binding_refused(pods: &Api<DynamicObject>) -> Result<bool, ClusterError> {
     let binding = json!({"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "proof"},
         "target": {"apiVersion": "v1", "kind": "Node", "name": FOREIGN_NODE}});
     let dry = PostParams { dry_run: true, ..PostParams::default() };
@@ -211,7 +220,8 @@ async fn wait_until_binding_refused(pods: &Api<Pod>) -> Result<bool, ClusterErro
 /// Warns of the user's DaemonSets that would place pods on the harness's nodes, before the nodes
 /// exist; does nothing if the user may not list DaemonSets.
 pub(super) async fn warn_about_daemon_sets(client: &kube::Client) {
-    let Ok(list) = Api::<DaemonSet>::all(client.clone()).list(&ListParams::default()).await else { return };
+    let sets: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::erase::<DaemonSet>(&()));
+    let Ok(list) = sets.list(&ListParams::default()).await else { return };
     let found: Vec<_> = list.iter().filter(|set| matches_harness_nodes(set)).map(daemon_set_name).collect();
     if !found.is_empty() {
         tracing::warn!(
@@ -223,20 +233,18 @@ pub(super) async fn warn_about_daemon_sets(client: &kube::Client) {
 }
 
 /// Whether it selects a node without labels and tolerates the harness's taint.
-fn matches_harness_nodes(set: &DaemonSet) -> bool {
-    let Some(pod) = set.spec.as_ref().and_then(|spec| spec.template.spec.as_ref()) else { return false };
-    let affinity = pod.affinity.as_ref().and_then(|affinity| affinity.node_affinity.as_ref());
-    let required = affinity.is_some_and(|node| node.required_during_scheduling_ignored_during_execution.is_some());
-    let selects = required || pod.node_selector.as_ref().is_some_and(|labels| !labels.is_empty());
-    let tolerates = pod.tolerations.iter().flatten().any(|toleration| {
-        let any_key = toleration.key.as_deref().unwrap_or_default().is_empty();
-        let effect = toleration.effect.as_deref().unwrap_or_default();
-        any_key && toleration.operator.as_deref() == Some("Exists") && matches!(effect, "" | "NoSchedule")
+fn matches_harness_nodes(set: &DynamicObject) -> bool {
+    let Some(pod) = set.data.pointer("/spec/template/spec") else { return false };
+    let required = &pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
+    let selects = !required.is_null() || pod["nodeSelector"].as_object().is_some_and(|labels| !labels.is_empty());
+    let tolerates = pod["tolerations"].as_array().into_iter().flatten().any(|toleration| {
+        let text = |field: &str| toleration[field].as_str().unwrap_or_default();
+        text("key").is_empty() && text("operator") == "Exists" && matches!(text("effect"), "" | "NoSchedule")
     });
     tolerates && !selects
 }
 
-fn daemon_set_name(set: &DaemonSet) -> String {
+fn daemon_set_name(set: &DynamicObject) -> String {
     format!("daemonset {}/{}", set.namespace().unwrap_or_default(), set.name_any())
 }
 

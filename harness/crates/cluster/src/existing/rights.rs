@@ -21,7 +21,7 @@ use std::time::Duration;
 use k8s_openapi::api::authorization::v1::SelfSubjectAccessReview;
 use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, RoleBinding};
-use kube::api::{Api, DeleteParams, PostParams};
+use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, PostParams};
 use lockstep_recording::controllers::{Controller, ControllerSet};
 use lockstep_support::clock;
 use serde_json::{Value, json};
@@ -126,11 +126,13 @@ async fn wait_until_allowed(
 /// namespace or, if it is empty, in all.
 async fn is_allowed(subject: &kube::Client, verb: &str, resource: &str, namespace: &str) -> Result<bool, ClusterError> {
     let attributes = json!({"group": "apps", "resource": resource, "verb": verb, "namespace": namespace});
-    let review = json!({"spec": {"resourceAttributes": attributes}});
-    let review: SelfSubjectAccessReview = serde_json::from_value(review).expect("a literal of the right shape");
-    let answer = Api::all(subject.clone()).create(&PostParams::default(), &review).await;
+    let review = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": attributes}});
+    let review: DynamicObject = serde_json::from_value(review).expect("a literal of the right shape");
+    let reviews = Api::all_with(subject.clone(), &ApiResource::erase::<SelfSubjectAccessReview>(&()));
+    let answer = reviews.create(&PostParams::default(), &review).await;
     let answer = answer.map_err(ClusterError::request("asking what the subject's account may do"))?;
-    Ok(answer.status.is_some_and(|status| status.allowed))
+    Ok(answer.data["status"]["allowed"] == true)
 }
 
 fn account_name() -> String {
@@ -138,9 +140,11 @@ fn account_name() -> String {
 }
 
 async fn create_role(client: &kube::Client, name: &str, rules: &Value) -> Result<String, ClusterError> {
-    let role = json!({"metadata": {"generateName": name, "labels": ownership_labels()}, "rules": rules});
-    let role: ClusterRole = serde_json::from_value(role).expect("a literal of the right shape");
-    let made = Api::all(client.clone()).create(&PostParams::default(), &role).await;
+    let role = json!({"apiVersion": format!("{GROUP}/v1"), "kind": "ClusterRole",
+        "metadata": {"generateName": name, "labels": ownership_labels()}, "rules": rules});
+    let role: DynamicObject = serde_json::from_value(role).expect("a literal of the right shape");
+    let roles = Api::all_with(client.clone(), &ApiResource::erase::<ClusterRole>(&()));
+    let made = roles.create(&PostParams::default(), &role).await;
     Ok(made.map_err(ClusterError::request("making the subject's role"))?.metadata.name.unwrap_or_default())
 }
 

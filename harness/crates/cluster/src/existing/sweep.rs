@@ -9,10 +9,9 @@ use k8s_openapi::api::admissionregistration::v1::{ValidatingAdmissionPolicy, Val
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Namespace, Node};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
-use kube::api::{Api, DeleteParams, ListParams};
+use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, ListParams};
 use kube::{Resource, ResourceExt};
 use lockstep_support::clock;
-use serde::de::DeserializeOwned;
 
 use super::TenancyError;
 use crate::ClusterError;
@@ -93,8 +92,8 @@ impl fmt::Display for NamesByKind {
 pub(super) async fn sweep(client: &kube::Client) -> Result<SweepReport, ClusterError> {
     let mut swept = SweepReport::default();
     // First permissions, then namespaces.
-    remove::<ClusterRoleBinding>(&Api::all(client.clone()), "clusterrolebinding", &mut swept).await?;
-    remove::<ClusterRole>(&Api::all(client.clone()), "clusterrole", &mut swept).await?;
+    remove(&objects::<ClusterRoleBinding>(client), "clusterrolebinding", &mut swept).await?;
+    remove(&objects::<ClusterRole>(client), "clusterrole", &mut swept).await?;
     for namespace in list_namespaces(client, false).await? {
         if namespace.metadata.deletion_timestamp.is_none() {
             let name = namespace.name_any();
@@ -103,12 +102,13 @@ pub(super) async fn sweep(client: &kube::Client) -> Result<SweepReport, ClusterE
             swept.add("namespace", &name);
         }
     }
-    record_foreign(&Api::<Namespace>::all(client.clone()), "namespace", &mut swept).await?;
-    remove::<Node>(&Api::all(client.clone()), "node", &mut swept).await?;
-    remove::<ValidatingAdmissionPolicyBinding>(&Api::all(client.clone()), POLICY_BINDING, &mut swept).await?;
-    remove::<ValidatingAdmissionPolicy>(&Api::all(client.clone()), POLICY, &mut swept).await?;
+    record_foreign(&objects::<Namespace>(client), "namespace", &mut swept).await?;
+    remove(&objects::<Node>(client), "node", &mut swept).await?;
+    remove(&objects::<ValidatingAdmissionPolicyBinding>(client), POLICY_BINDING, &mut swept).await?;
+    remove(&objects::<ValidatingAdmissionPolicy>(client), POLICY, &mut swept).await?;
     // Leases belong to their nodes and are not reported.
-    remove::<Lease>(&Api::namespaced(client.clone(), NODE_LEASES), "lease", &mut SweepReport::default()).await?;
+    let leases = Api::namespaced_with(client.clone(), NODE_LEASES, &ApiResource::erase::<Lease>(&()));
+    remove(&leases, "lease", &mut SweepReport::default()).await?;
     Ok(swept)
 }
 
@@ -134,10 +134,12 @@ async fn list_namespaces(client: &kube::Client, include_home: bool) -> Result<Ve
     Ok(list.items.into_iter().filter(|one| has_lockstep_name(&one.name_any())).collect())
 }
 
-async fn remove<K>(api: &Api<K>, kind: &'static str, swept: &mut SweepReport) -> Result<(), ClusterError>
-where
-    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + fmt::Debug,
-{
+/// The cluster-wide objects of a kind.
+fn objects<K: Resource<DynamicType = ()>>(client: &kube::Client) -> Api<DynamicObject> {
+    Api::all_with(client.clone(), &ApiResource::erase::<K>(&()))
+}
+
+async fn remove(api: &Api<DynamicObject>, kind: &'static str, swept: &mut SweepReport) -> Result<(), ClusterError> {
     let failed = || ClusterError::request("removing what the harness has made");
     for object in list_objects(api, kind, &own_objects(true)).await.map_err(failed())? {
         let name = object.name_any();
@@ -150,10 +152,11 @@ where
 }
 
 /// Records the objects with the harness's label that are not this installation's.
-async fn record_foreign<K>(api: &Api<K>, kind: &'static str, swept: &mut SweepReport) -> Result<(), ClusterError>
-where
-    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + fmt::Debug,
-{
+async fn record_foreign(
+    api: &Api<DynamicObject>,
+    kind: &'static str,
+    swept: &mut SweepReport,
+) -> Result<(), ClusterError> {
     let list = list_objects(api, kind, &foreign_objects())
         .await
         .map_err(ClusterError::request("listing what others have made"))?;
@@ -166,10 +169,7 @@ where
 
 /// Lists the objects of a kind. Admission policies count as none if the server does not know them
 /// or refuses to list them, because none was created then.
-async fn list_objects<K>(api: &Api<K>, kind: &str, selector: &ListParams) -> kube::Result<Vec<K>>
-where
-    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + fmt::Debug,
-{
+async fn list_objects(api: &Api<DynamicObject>, kind: &str, selector: &ListParams) -> kube::Result<Vec<DynamicObject>> {
     match api.list(selector).await {
         Ok(list) => Ok(list.items),
         Err(kube::Error::Api(status)) if kind.starts_with(POLICY) && matches!(status.code, 403 | 404) => Ok(Vec::new()),

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Node};
-use kube::api::{Api, ListParams, PostParams};
+use kube::api::{Api, ApiResource, DynamicObject, ListParams, PostParams};
 use lockstep_recording::Identity;
 use lockstep_recording::controllers::ControllerSet;
 use lockstep_support::clock;
@@ -174,21 +174,20 @@ async fn check_controllers_off(client: &kube::Client, without: &ControllerSet) -
 
 /// Waits until the node that pods can run on is ready; returns its name.
 async fn wait_until_node_ready(client: &kube::Client) -> Result<String, ClusterError> {
-    let nodes: Api<Node> = Api::all(client.clone());
+    let nodes: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::erase::<Node>(&()));
     let since = clock::instant();
     loop {
         let list = nodes.list(&ListParams::default().labels("node-role.kubernetes.io/control-plane")).await;
         let list = list.map_err(ClusterError::request("listing the nodes"))?;
         let node = list.items.into_iter().next();
-        let conditions = node.as_ref().and_then(|node| node.status.as_ref()?.conditions.as_ref());
-        let ready = conditions.and_then(|list| list.iter().find(|condition| condition.type_ == "Ready"));
-        if ready.is_some_and(|ready| ready.status == "True") {
+        let conditions = node.as_ref().and_then(|node| node.data.pointer("/status/conditions")?.as_array());
+        let ready = conditions.and_then(|list| list.iter().find(|condition| condition["type"] == "Ready"));
+        if ready.is_some_and(|ready| ready["status"] == "True") {
             return Ok(node.and_then(|node| node.metadata.name).unwrap_or_default());
         }
         if since.elapsed() > TIMEOUT {
-            let why = ready.and_then(|ready| ready.message.clone());
+            let why = ready.and_then(|ready| ready["message"].as_str()).unwrap_or("it says nothing").to_owned();
             let node = node.and_then(|node| node.metadata.name).unwrap_or_default();
-            let why = why.unwrap_or_else(|| "it says nothing".to_owned());
             return Err(KindError::Node { node, seconds: TIMEOUT.as_secs(), why }.into());
         }
         clock::pause(POLL_INTERVAL).await;

@@ -7,10 +7,11 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
-use k8s_openapi::api::core::v1;
-use kube::Api;
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{Api, ApiResource, DynamicObject};
 use lockstep_support::output;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tokio::sync::Mutex;
 
 use super::KindError;
@@ -54,11 +55,10 @@ impl NodeImages {
         if provided.contains(image) {
             return Ok(());
         }
-        let node = Api::<v1::Node>::all(client.clone()).get(&self.node.name).await;
+        let nodes: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::erase::<Node>(&()));
+        let node = nodes.get(&self.node.name).await;
         let node = node.map_err(ClusterError::request("reading the node"))?;
-        let has = node.status.and_then(|status| status.images).unwrap_or_default();
-        let mut names = has.iter().flat_map(|image| image.names.iter().flatten());
-        let pause = names.find(|name| name.contains("/pause:")).ok_or_else(|| KindError::Image {
+        let pause = pause_image(&node).ok_or_else(|| KindError::Image {
             image: "pause".to_owned(),
             why: format!("node {} has none", self.node.name),
         })?;
@@ -71,6 +71,13 @@ impl NodeImages {
         provided.insert(image.to_owned());
         Ok(())
     }
+}
+
+/// The name of the pause image that the node has.
+fn pause_image(node: &DynamicObject) -> Option<&str> {
+    let images = node.data.pointer("/status/images")?.as_array()?;
+    let mut names = images.iter().filter_map(|image| image["names"].as_array()).flatten().filter_map(Value::as_str);
+    names.find(|name| name.contains("/pause:"))
 }
 
 /// The full name of an image in a container runtime: with registry, folder and tag.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
+use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use lockstep_case::model::{Bindings, CountSpec, PodOperation, PodSelection, Terminations};
 use lockstep_support::clock;
 use lockstep_support::pointer::JsonPointer;
@@ -209,9 +209,7 @@ pub(crate) async fn act_as_kubelet(cache: Arc<WatchCache>, nodes: Arc<HarnessNod
         PodBackend::Held => None,
         PodBackend::Real(images) => Some(images.node()),
     };
-    let pods: Api<Pod> = Api::namespaced(nodes.client.clone(), &namespace);
-    let resource = kube::api::ApiResource::erase::<Pod>(&());
-    let dynamic: Api<DynamicObject> = Api::namespaced_with(nodes.client.clone(), &namespace, &resource);
+    let pods = Api::namespaced_with(nodes.client.clone(), &namespace, &ApiResource::erase::<Pod>(&()));
     let (mut bound, mut finished) = (BTreeSet::new(), BTreeSet::new());
     let mut changes = cache.listen();
     loop {
@@ -237,7 +235,7 @@ pub(crate) async fn act_as_kubelet(cache: Arc<WatchCache>, nodes: Arc<HarnessNod
                 && real.is_none()
                 && terminations == Terminations::Auto
                 && !finished.contains(&uid)
-                && finish_deletion(&dynamic, pod).await.is_ok()
+                && finish_deletion(&pods, pod).await.is_ok()
             {
                 finished.insert(uid);
             }
@@ -250,7 +248,7 @@ pub(crate) async fn act_as_kubelet(cache: Arc<WatchCache>, nodes: Arc<HarnessNod
 /// Bind a pod to a node of the harness's own, which is created if necessary.
 pub(super) async fn bind_held(
     nodes: &Arc<HarnessNodes>,
-    pods: &Api<Pod>,
+    pods: &Api<DynamicObject>,
     pod: &CachedObject,
     node: &str,
 ) -> Result<(), DriveError> {
@@ -258,7 +256,7 @@ pub(super) async fn bind_held(
     bind(pods, pod, node).await
 }
 
-async fn bind(pods: &Api<Pod>, pod: &CachedObject, node: &str) -> Result<(), DriveError> {
+async fn bind(pods: &Api<DynamicObject>, pod: &CachedObject, node: &str) -> Result<(), DriveError> {
     let binding = json!({"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod.name},
         "target": {"apiVersion": "v1", "kind": "Node", "name": node}});
     let none = PostParams::default();

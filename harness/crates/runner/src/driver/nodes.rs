@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Node;
-use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use lockstep_case::model::DriveError;
 use lockstep_cluster::{INSTALLATION_LABEL, MANAGED_BY, MANAGER, installation, own_objects, repeat_while_unreachable};
 use lockstep_support::clock;
@@ -51,16 +51,18 @@ impl HarnessNodes {
         if self.names().contains(name) {
             return Ok(());
         }
-        let nodes: Api<Node> = Api::all(self.client.clone());
+        let nodes = self.nodes();
         let mut labels = json!({MANAGED_BY: MANAGER});
         if self.watched {
             labels[INSTALLATION_LABEL] = installation().into();
         }
         let node = json!({
+            "apiVersion": "v1",
+            "kind": "Node",
             "metadata": {"name": name, "labels": labels},
             "spec": {"taints": [{"key": "lockstep/held", "effect": "NoSchedule"}]},
         });
-        let node: Node = serde_json::from_value(node).expect("a literal of the right shape");
+        let node: DynamicObject = serde_json::from_value(node).expect("a literal of the right shape");
         if !is_created(nodes.create(&PostParams::default(), &node).await).map_err(drive_error)? {
             let there = nodes.get(name).await.map_err(drive_error)?.metadata.labels.unwrap_or_default();
             let ours = there.get(MANAGED_BY).is_some_and(|by| by == MANAGER);
@@ -114,7 +116,7 @@ impl HarnessNodes {
             return; // the cluster goes as a whole, or stays for the next run
         }
         self.names().clear();
-        let nodes: Api<Node> = Api::all(self.client.clone());
+        let nodes = self.nodes();
         let (now, own) = (DeleteParams::default(), own_objects(true));
         if let Err(error) = repeat_while_unreachable(async || nodes.delete_collection(&now, &own).await).await {
             tracing::warn!(%error, "the harness's nodes could not be removed");
@@ -123,6 +125,10 @@ impl HarnessNodes {
         if let Err(error) = repeat_while_unreachable(async || leases.delete_collection(&now, &own).await).await {
             tracing::warn!(%error, "the leases of the harness's nodes could not be removed");
         }
+    }
+
+    fn nodes(&self) -> Api<DynamicObject> {
+        Api::all_with(self.client.clone(), &ApiResource::erase::<Node>(&()))
     }
 
     fn leases(&self) -> Api<Lease> {

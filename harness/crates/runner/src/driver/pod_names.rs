@@ -89,10 +89,10 @@ impl Driver {
 
     /// Bind a pod to a node of the harness's, as a scheduler does.
     pub(super) async fn bind(&self, pod: &CachedObject, node: &str) -> Result<(), DriveError> {
-        let pods = kube::Api::namespaced(self.client.clone(), &self.namespace);
+        let pods = self.api("v1", "Pod");
         bind_held(&self.nodes, &pods, pod, node).await?;
         // The answer to a binding does not contain the pod's new version.
-        self.record_write(WatchedKind::Pod, &self.api("v1", "Pod").get(&pod.name).await.map_err(drive_error)?);
+        self.record_write(WatchedKind::Pod, &pods.get(&pod.name).await.map_err(drive_error)?);
         Ok(())
     }
 }

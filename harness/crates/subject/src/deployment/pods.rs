@@ -6,10 +6,10 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use k8s_openapi::api::apps::v1::ReplicaSet;
-use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
-use kube::ResourceExt;
-use kube::api::{Api, DeleteParams, ListParams, LogParams, Preconditions};
+use k8s_openapi::api::apps::v1::{ReplicaSet, ReplicaSetStatus};
+use k8s_openapi::api::core::v1::{self, ContainerStatus, PodStatus};
+use kube::api::{Api, ApiResource, DeleteParams, ListParams, LogParams, NotUsed, Object, Preconditions};
+use kube::{Resource, ResourceExt};
 use lockstep_support::clock;
 use tokio::task::AbortHandle;
 
@@ -24,6 +24,9 @@ const WATCH_INTERVAL: Duration = Duration::from_millis(500);
 /// Waiting reasons that do not resolve themselves.
 const NO_IMAGE: [&str; 4] = ["ImagePullBackOff", "ErrImagePull", "InvalidImageName", "ErrImageNeverPull"];
 const CRASHES: &str = "CrashLoopBackOff";
+
+/// A pod without its spec, which no reader here needs.
+type Pod = Object<NotUsed, PodStatus>;
 
 /// The pods of one ReplicaSet.
 #[derive(Clone)]
@@ -58,7 +61,7 @@ impl SubjectPods {
     /// Waits until this many are ready.
     pub(super) async fn wait_until_ready(&self, replicas: i64) -> Result<(), PodProblem> {
         let since = clock::instant();
-        let sets: Api<ReplicaSet> = Api::namespaced(self.client.clone(), &self.namespace);
+        let sets: Api<Object<NotUsed, ReplicaSetStatus>> = self.api::<ReplicaSet, _>();
         loop {
             let set = sets.get(&self.name).await;
             let status = set.ok().and_then(|set| set.status).unwrap_or_default();
@@ -104,7 +107,7 @@ impl SubjectPods {
     /// grace period.
     pub(super) async fn end(&self) {
         let since = clock::instant();
-        let sets: Api<ReplicaSet> = Api::namespaced(self.client.clone(), &self.namespace);
+        let sets: Api<Object<NotUsed, ReplicaSetStatus>> = self.api::<ReplicaSet, _>();
         // It may be gone already, or is removed with everything else.
         sets.delete(&self.name, &DeleteParams::background()).await.ok();
         loop {
@@ -114,7 +117,7 @@ impl SubjectPods {
                 return;
             }
             let left = left.unwrap_or_default();
-            let api: Api<Pod> = Api::namespaced(self.client.clone(), &self.namespace);
+            let api = self.pods();
             for pod in
                 left.iter().filter(|pod| pod.metadata.deletion_timestamp.is_none() || since.elapsed() > DELETE_TIMEOUT)
             {
@@ -140,12 +143,20 @@ impl SubjectPods {
         Some(format!("the subject ended: pod {name}: {}{}", describe_state(first), self.last_words(first).await))
     }
 
+    fn pods(&self) -> Api<Pod> {
+        self.api::<v1::Pod, _>()
+    }
+
+    fn api<K: Resource<DynamicType = ()>, Status: Clone>(&self) -> Api<Object<NotUsed, Status>> {
+        Api::namespaced_with(self.client.clone(), &self.namespace, &ApiResource::erase::<K>(&()))
+    }
+
     async fn list(&self) -> Vec<Pod> {
         self.try_list().await.unwrap_or_default()
     }
 
     async fn try_list(&self) -> kube::Result<Vec<Pod>> {
-        let api: Api<Pod> = Api::namespaced(self.client.clone(), &self.namespace);
+        let api = self.pods();
         let mut pods = api.list(&ListParams::default()).await?.items;
         pods.retain(|pod| pod.owner_references().iter().any(|owner| owner.uid == self.uid));
         Ok(pods)
@@ -153,7 +164,7 @@ impl SubjectPods {
 
     /// The output of their containers, each under its name.
     pub(crate) async fn logs(&self, how: &LogParams) -> String {
-        let api: Api<Pod> = Api::namespaced(self.client.clone(), &self.namespace);
+        let api: Api<v1::Pod> = Api::namespaced(self.client.clone(), &self.namespace);
         let mut output = String::new();
         for pod in self.list().await {
             for status in statuses(&pod) {
@@ -169,7 +180,7 @@ impl SubjectPods {
     /// An excerpt of a failing pod's log, to follow a colon.
     async fn last_words(&self, pod: &Pod) -> String {
         let Some(status) = statuses(pod).find(|status| !status.ready) else { return String::new() };
-        let api: Api<Pod> = Api::namespaced(self.client.clone(), &self.namespace);
+        let api: Api<v1::Pod> = Api::namespaced(self.client.clone(), &self.namespace);
         let running = status.state.as_ref().is_some_and(|state| state.running.is_some());
         let how = LogParams {
             container: Some(status.name.clone()),
@@ -271,7 +282,7 @@ mod tests {
 
     #[expect(clippy::needless_pass_by_value, reason = "reads better at every call")]
     fn pod(status: Value) -> Pod {
-        serde_json::from_value(json!({"metadata": {"name": "p"}, "status": status})).unwrap()
+        serde_json::from_value(json!({"metadata": {"name": "p"}, "spec": {}, "status": status})).unwrap()
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "reads better at every call")]
