@@ -186,7 +186,19 @@ pub fn is_complete(deployment: &Value) -> bool {
     status("updatedReplicas") == wanted
         && status("replicas") == wanted
         && status("availableReplicas") == wanted
-        && status("observedGeneration") >= object::count(deployment, "/metadata/generation")
+        && observes_generation(deployment)
+}
+
+/// Whether the status is about the Deployment's present generation.
+pub(super) fn observes_generation(deployment: &Value) -> bool {
+    object::count(deployment, "/status/observedGeneration") >= object::count(deployment, "/metadata/generation")
+}
+
+/// Whether the condition Progressing says that the newest ReplicaSet is available: the rollout is
+/// complete, or was before a change of the size.
+pub(super) fn has_available_new_set(deployment: &Value) -> bool {
+    let conditions = deployment.at("/status/conditions").and_then(Value::as_array).into_iter().flatten();
+    conditions.into_iter().any(|condition| condition["reason"] == "NewReplicaSetAvailable")
 }
 
 /// Conditions by type: `Available=True(MinimumReplicasAvailable)`; the reason is `incomplete` if

@@ -21,7 +21,7 @@ use lockstep_workload::Workload;
 use serde_json::Value;
 
 use super::bounds::Bounds;
-use super::checkpoint::{is_complete, is_paused};
+use super::checkpoint::{has_available_new_set, is_complete, is_paused, observes_generation};
 use super::model::{Invariant, InvariantBreach};
 use super::names::NormalizedNames;
 use super::object;
@@ -236,26 +236,33 @@ impl InvariantState {
             .then(|| format!("{name} keeps {keeps} pods available, at least {least} promised"))
     }
 
-    /// A status that says of a new generation that the rollout is complete is written only once a
-    /// ReplicaSet with the Deployment's template has reported as many available pods. A ReplicaSet
-    /// that was released since may still be counted, and so may a deleted one. Source: `kubectl
-    /// rollout status`, which ends there, and upstream's `calculateStatus`.
+    /// A status that begins to say of the present generation that the rollout is complete, by its
+    /// counters or by the condition Progressing, is written only once a ReplicaSet with the
+    /// Deployment's template has reported as many available pods. A ReplicaSet that was released
+    /// since may still be counted, and so may a deleted one. Source: `kubectl rollout status`,
+    /// which ends there, and upstream's `DeploymentComplete`.
     fn completion(&self, frame: &WriteContext<'_>) -> Option<String> {
         let (before, after) = (frame.before?, &frame.version.object);
         let wanted = i64::from(object::replicas(after));
-        let completes = frame.version.kind == DEPLOYMENT && !is_complete(before) && is_complete(after);
-        if !completes || wanted == 0 || object::deleting(after) || self.has_lost_sets {
+        let begins = |says: fn(&Value) -> bool| !says(before) && says(after);
+        let by_condition = begins(has_available_new_set) && observes_generation(after);
+        let completes = begins(is_complete) || by_condition;
+        if frame.version.kind != DEPLOYMENT
+            || !completes
+            || wanted == 0
+            || object::deleting(after)
+            || self.has_lost_sets
+        {
             return None;
         }
         let template = object::bare_template(after);
         let sets = frame.world.of_kind(REPLICA_SET).filter(|set| object::bare_template(set) == template);
         let reported = sets.filter_map(|set| self.most_available.get(object::uid(set))).max().copied().unwrap_or(0);
         let name = object::name(after);
-        (reported < wanted).then(|| {
-            format!(
-                "{name} reports {wanted} of {wanted} pods, and its ReplicaSet has reported at most {reported} available"
-            )
-        })
+        let by_counters = || format!("{wanted} of {wanted} pods");
+        let what = if is_complete(after) { by_counters() } else { format!("NewReplicaSetAvailable for {wanted} pods") };
+        (reported < wanted)
+            .then(|| format!("{name} reports {what}, and its ReplicaSet has reported at most {reported} available"))
     }
 }
 

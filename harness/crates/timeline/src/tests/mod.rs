@@ -433,6 +433,27 @@ fn completion_is_not_reported_early(#[case] available: Option<i32>, #[case] at_m
     assert_eq!(breaches(builder.subject_write(&with_patch(&new, &status))), Vec::from_iter(expected));
 }
 
+/// All pods are ready, and this many are available.
+#[rstest]
+#[case::before_the_last_pod(
+    9,
+    2,
+    "completion: web reports NewReplicaSetAvailable for 10 pods, and its ReplicaSet has reported at most 9 available"
+)]
+#[case::in_time(10, 2, "")]
+#[case::of_the_generation_before(9, 1, "")]
+fn condition_does_not_complete_early(#[case] available: i32, #[case] observed: i64, #[case] expected: &str) {
+    let template = json!({"spec": {"containers": [{"name": "app", "image": "app:2"}]}});
+    let new = with_patch(&web(), &json!({"metadata": {"generation": 2}, "spec": {"template": template}}));
+    let condition = json!({"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"});
+    let status = json!({"status": {"observedGeneration": observed, "conditions": [condition],
+        "replicas": 10, "updatedReplicas": 10, "availableReplicas": 9}});
+    let builder = RecordingBuilder::rolled_out(10).user_step(1, "x").driver_write(&new);
+    let builder = builder.subject_write(&set("2", 0, 0)).driver_write(&set("2", 10, available));
+    let found = breaches(builder.subject_write(&with_patch(&new, &status)));
+    assert_eq!(found.join("; "), expected);
+}
+
 /// As when a Deployment is deleted and its ReplicaSet orphaned, and the status comes late.
 #[rstest]
 #[case::released(json!({"metadata": {"ownerReferences": null}}), json!({}))]
