@@ -38,11 +38,11 @@ pub fn with_lateness(first: &Recording, step: StepId, second: &Judgement) -> Opt
     let why = match second.verdict {
         Verdict::NonConformant if second.decisive().is_none_or(|it| it.place <= at) => return None,
         Verdict::Inconclusive => format!(
-            "step {step} differs, and the subject may only have been late: where the case was played again and waited \
+            "{step} differs, and the subject may only have been late: where the case was played again and waited \
              {LONG_SILENCE:?} at that step, it was inconclusive"
         ),
         Verdict::NonConformant | Verdict::Conformant => format!(
-            "the subject acts later than it answers the probe: step {step} differs, and no longer does where the case \
+            "the subject acts later than it answers the probe: {step} differs, and no longer does where the case \
              was played again and waited {LONG_SILENCE:?} at that step"
         ),
     };
