@@ -127,7 +127,7 @@ impl CaseRun<'_> {
                     && (self.request_log.has_pending_retry() || session.has_pending_reconnect(&self.namespace))
             },
             silence: self.silence,
-            // A retry whose delay doubles may break the first silence, 20 s after the first attempt.
+            // A retry whose delay doubles may break the first silence, 20 s after the beginning.
             budget: self.patience + 2 * self.silence,
         };
         work(context, self).await

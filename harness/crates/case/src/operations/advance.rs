@@ -10,7 +10,7 @@ use crate::read::{self, MappingFields};
 use crate::step::{Actor, NameDeclaration, OperationNode, OperationSpec, StepReader};
 use crate::yaml::YamlKind;
 
-/// The longest advance: on the simulated cluster a day takes some ten seconds to play.
+/// The longest advance: each day takes some ten seconds to play in virtual time.
 const MAX_ADVANCE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 static FIELDS: [FieldSpec; 2] = [
@@ -20,7 +20,7 @@ static FIELDS: [FieldSpec; 2] = [
 
 pub(super) static SPEC: OperationSpec = OperationSpec {
     name: "advance",
-    description: "Time passes: so much of it, or until so long after the step with a label.",
+    description: "Time passes, at most 30 days: so much of it, or until so long after the step with a label.",
     actor: Actor::Harness,
     shorthand: "a length of time, such as `90s` or `1h 30m`",
     fields: &FIELDS,

@@ -26,7 +26,7 @@ const NO_IMAGE: [&str; 4] = ["ImagePullBackOff", "ErrImagePull", "InvalidImageNa
 const CRASHES: &str = "CrashLoopBackOff";
 
 /// A pod without its spec, which no reader here needs.
-type Pod = Object<NotUsed, PodStatus>;
+type SubjectPod = Object<NotUsed, PodStatus>;
 
 /// The pods of one ReplicaSet.
 #[derive(Clone)]
@@ -70,7 +70,7 @@ impl SubjectPods {
             }
             let pods = self.list().await;
             let timed_out = since.elapsed() > READY_TIMEOUT;
-            let hopeless = |pod: &&Pod| timed_out && !is_ready(pod) || lacks_image(pod) || restarts(pod) > 2;
+            let hopeless = |pod: &&SubjectPod| timed_out && !is_ready(pod) || lacks_image(pod) || restarts(pod) > 2;
             if let Some(pod) = pods.iter().find(hopeless) {
                 let why = format!("{}{}", describe_state(pod), self.last_words(pod).await);
                 return Err(PodProblem { pod: format!("pod {}", pod.name_any()), why, image: lacks_image(pod) });
@@ -134,7 +134,7 @@ impl SubjectPods {
     }
 
     /// Why none of them works, if none does.
-    async fn describe_failure(&self, pods: &[Pod]) -> Option<String> {
+    async fn describe_failure(&self, pods: &[SubjectPod]) -> Option<String> {
         let first = pods.first()?;
         if !pods.iter().all(is_down) {
             return None;
@@ -143,7 +143,7 @@ impl SubjectPods {
         Some(format!("the subject ended: pod {name}: {}{}", describe_state(first), self.last_words(first).await))
     }
 
-    fn pods(&self) -> Api<Pod> {
+    fn pods(&self) -> Api<SubjectPod> {
         self.api::<v1::Pod, _>()
     }
 
@@ -151,11 +151,11 @@ impl SubjectPods {
         Api::namespaced_with(self.client.clone(), &self.namespace, &ApiResource::erase::<K>(&()))
     }
 
-    async fn list(&self) -> Vec<Pod> {
+    async fn list(&self) -> Vec<SubjectPod> {
         self.try_list().await.unwrap_or_default()
     }
 
-    async fn try_list(&self) -> kube::Result<Vec<Pod>> {
+    async fn try_list(&self) -> kube::Result<Vec<SubjectPod>> {
         let api = self.pods();
         let mut pods = api.list(&ListParams::default()).await?.items;
         pods.retain(|pod| pod.owner_references().iter().any(|owner| owner.uid == self.uid));
@@ -178,7 +178,7 @@ impl SubjectPods {
     }
 
     /// An excerpt of a failing pod's log, to follow a colon.
-    async fn last_words(&self, pod: &Pod) -> String {
+    async fn last_words(&self, pod: &SubjectPod) -> String {
         let Some(status) = statuses(pod).find(|status| !status.ready) else { return String::new() };
         let api: Api<v1::Pod> = Api::namespaced(self.client.clone(), &self.namespace);
         let running = status.state.as_ref().is_some_and(|state| state.running.is_some());
@@ -212,7 +212,7 @@ impl Drop for PodWatcher {
 }
 
 /// What a pod waits for, in the cluster's words.
-fn describe_state(pod: &Pod) -> String {
+fn describe_state(pod: &SubjectPod) -> String {
     let waiting = statuses(pod).filter(|status| !status.ready).find_map(describe_container);
     let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_ref());
     let unbound = || {
@@ -241,23 +241,23 @@ fn join_reason(reason: Option<&str>, message: Option<&str>) -> String {
     [reason, message].into_iter().flatten().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(": ")
 }
 
-fn is_ready(pod: &Pod) -> bool {
+fn is_ready(pod: &SubjectPod) -> bool {
     let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_ref());
     conditions.into_iter().flatten().any(|one| one.type_ == "Ready" && one.status == "True")
 }
 
 /// Whether a pod has failed: its containers have exited for good, or repeatedly.
-fn is_down(pod: &Pod) -> bool {
+fn is_down(pod: &SubjectPod) -> bool {
     let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
     matches!(phase, Some("Failed" | "Succeeded")) || statuses(pod).any(|status| waits_for(status, &[CRASHES]))
 }
 
-fn lacks_image(pod: &Pod) -> bool {
+fn lacks_image(pod: &SubjectPod) -> bool {
     statuses(pod).any(|status| waits_for(status, &NO_IMAGE))
 }
 
 /// The restart count of a container that waits before it starts again.
-fn restarts(pod: &Pod) -> i32 {
+fn restarts(pod: &SubjectPod) -> i32 {
     let crashed = statuses(pod).filter(|status| waits_for(status, &[CRASHES]));
     crashed.map(|status| status.restart_count).max().unwrap_or(0)
 }
@@ -267,7 +267,7 @@ fn waits_for(status: &ContainerStatus, reasons: &[&str]) -> bool {
     waiting.and_then(|waiting| waiting.reason.as_deref()).is_some_and(|reason| reasons.contains(&reason))
 }
 
-fn statuses(pod: &Pod) -> impl Iterator<Item = &ContainerStatus> {
+fn statuses(pod: &SubjectPod) -> impl Iterator<Item = &ContainerStatus> {
     let status = pod.status.as_ref();
     let first = status.and_then(|status| status.init_container_statuses.as_ref()).into_iter().flatten();
     first.chain(status.and_then(|status| status.container_statuses.as_ref()).into_iter().flatten())
@@ -281,12 +281,12 @@ mod tests {
     use super::*;
 
     #[expect(clippy::needless_pass_by_value, reason = "reads better at every call")]
-    fn pod(status: Value) -> Pod {
+    fn pod(status: Value) -> SubjectPod {
         serde_json::from_value(json!({"metadata": {"name": "p"}, "spec": {}, "status": status})).unwrap()
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "reads better at every call")]
-    fn with(state: Value, restarts: i32) -> Pod {
+    fn with(state: Value, restarts: i32) -> SubjectPod {
         pod(json!({"phase": "Running", "containerStatuses": [{"name": "a", "ready": false, "restartCount": restarts,
             "image": "i", "imageID": "", "state": state}]}))
     }
