@@ -27,6 +27,7 @@ use serde_json::{Value, json};
 
 use super::TenancyError;
 use super::rights::Rights;
+use super::sweep::objects;
 use crate::ClusterError;
 use crate::ownership::{INSTALLATION_LABEL, MANAGED_BY, MANAGER, installation, namespace_labels, ownership_labels};
 
@@ -83,11 +84,10 @@ async fn create_object<K>(client: &kube::Client, mut object: Value) -> Result<bo
 where
     K: Resource<DynamicType = ()>,
 {
-    let resource = ApiResource::erase::<K>(&());
-    object["apiVersion"] = resource.api_version.as_str().into();
-    object["kind"] = resource.kind.as_str().into();
+    object["apiVersion"] = K::api_version(&()).into();
+    object["kind"] = K::kind(&()).into();
     let object: DynamicObject = serde_json::from_value(object).expect("a literal of the right shape");
-    match Api::all_with(client.clone(), &resource).create(&PostParams::default(), &object).await {
+    match objects::<K>(client).create(&PostParams::default(), &object).await {
         Ok(_) => Ok(true),
         Err(kube::Error::Api(status)) if matches!(status.code, 403 | 404) => {
             tracing::debug!(%status, "an admission policy cannot be created");
@@ -220,8 +220,7 @@ async fn wait_until_binding_refused(pods: &Api<DynamicObject>) -> Result<bool, C
 /// Warns of the user's DaemonSets that would place pods on the harness's nodes, before the nodes
 /// exist; does nothing if the user may not list DaemonSets.
 pub(super) async fn warn_about_daemon_sets(client: &kube::Client) {
-    let sets: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::erase::<DaemonSet>(&()));
-    let Ok(list) = sets.list(&ListParams::default()).await else { return };
+    let Ok(list) = objects::<DaemonSet>(client).list(&ListParams::default()).await else { return };
     let found: Vec<_> = list.iter().filter(|set| matches_harness_nodes(set)).map(daemon_set_name).collect();
     if !found.is_empty() {
         tracing::warn!(

@@ -21,13 +21,14 @@ use std::time::Duration;
 use k8s_openapi::api::authorization::v1::SelfSubjectAccessReview;
 use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, RoleBinding};
-use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, PostParams};
+use kube::api::{Api, DeleteParams, DynamicObject, PostParams};
 use lockstep_recording::controllers::{Controller, ControllerSet};
 use lockstep_support::clock;
 use serde_json::{Value, json};
 
 use super::TenancyError;
 use super::lease::NAMESPACE;
+use super::sweep::objects;
 use crate::ClusterError;
 use crate::accounts::{GROUP, request_token};
 use crate::outage::ignore_existing;
@@ -129,8 +130,7 @@ async fn is_allowed(subject: &kube::Client, verb: &str, resource: &str, namespac
     let review = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
         "spec": {"resourceAttributes": attributes}});
     let review: DynamicObject = serde_json::from_value(review).expect("a literal of the right shape");
-    let reviews = Api::all_with(subject.clone(), &ApiResource::erase::<SelfSubjectAccessReview>(&()));
-    let answer = reviews.create(&PostParams::default(), &review).await;
+    let answer = objects::<SelfSubjectAccessReview>(subject).create(&PostParams::default(), &review).await;
     let answer = answer.map_err(ClusterError::request("asking what the subject's account may do"))?;
     Ok(answer.data["status"]["allowed"] == true)
 }
@@ -143,8 +143,7 @@ async fn create_role(client: &kube::Client, name: &str, rules: &Value) -> Result
     let role = json!({"apiVersion": format!("{GROUP}/v1"), "kind": "ClusterRole",
         "metadata": {"generateName": name, "labels": ownership_labels()}, "rules": rules});
     let role: DynamicObject = serde_json::from_value(role).expect("a literal of the right shape");
-    let roles = Api::all_with(client.clone(), &ApiResource::erase::<ClusterRole>(&()));
-    let made = roles.create(&PostParams::default(), &role).await;
+    let made = objects::<ClusterRole>(client).create(&PostParams::default(), &role).await;
     Ok(made.map_err(ClusterError::request("making the subject's role"))?.metadata.name.unwrap_or_default())
 }
 

@@ -135,7 +135,7 @@ async fn list_namespaces(client: &kube::Client, include_home: bool) -> Result<Ve
 }
 
 /// The cluster-wide objects of a kind.
-fn objects<K: Resource<DynamicType = ()>>(client: &kube::Client) -> Api<DynamicObject> {
+pub(super) fn objects<K: Resource<DynamicType = ()>>(client: &kube::Client) -> Api<DynamicObject> {
     Api::all_with(client.clone(), &ApiResource::erase::<K>(&()))
 }
 
