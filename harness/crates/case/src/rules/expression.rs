@@ -20,6 +20,7 @@ const MACROS: [&str; 6] = ["all", "exists", "exists_one", "filter", "has", "map"
 #[derive(Debug)]
 pub(crate) struct RuleExpression {
     pub(super) root: IdedExpr,
+    /// The text, with spaces in the place of comments.
     pub(super) text: String,
     /// The variables that it uses.
     pub(super) variables: BTreeSet<String>,

@@ -128,7 +128,7 @@ impl Rule {
     pub fn depends_on_step(&self) -> bool {
         let is_part = |c: char| c.is_alphanumeric() || c == '_';
         self.when != RuleTiming::Finally
-            && self.text.split(|c| !is_part(c)).any(|word| word == "step" || word == "began")
+            && syntax::without_comments(&self.text).split(|c| !is_part(c)).any(|word| word == "step" || word == "began")
     }
 }
 

@@ -107,6 +107,13 @@ fn values_of_broken_rule_have_no_words_of_its_comments() {
     assert_eq!(values, ["step = 1", "deployment.name = \"web\""]);
 }
 
+#[rstest]
+#[case::step("step < 2 || pods.size() == 3", true)]
+#[case::comment("pods.size() == 3 // after each step", false)]
+fn rule_depends_on_steps_by_its_expression(#[case] text: &str, #[case] depends: bool) {
+    assert_eq!(rule(RuleTiming::Always, text).depends_on_step(), depends);
+}
+
 #[test]
 fn template_change_by_subject_is_a_restart() {
     let restarted = with_patch(&web(3), &json!({"spec": {"template": {"metadata": {"annotations": {"at": "1"}}}}}));
