@@ -197,8 +197,7 @@ pub(super) fn observes_generation(deployment: &Value) -> bool {
 /// Whether the condition Progressing says that the newest ReplicaSet is available: the rollout is
 /// complete, or was before a change of the size.
 pub(super) fn has_available_new_set(deployment: &Value) -> bool {
-    let conditions = deployment.at("/status/conditions").and_then(Value::as_array).into_iter().flatten();
-    conditions.into_iter().any(|condition| condition["reason"] == "NewReplicaSetAvailable")
+    object::has_condition_reason(deployment, "NewReplicaSetAvailable")
 }
 
 /// Conditions by type: `Available=True(MinimumReplicasAvailable)`; the reason is `incomplete` if

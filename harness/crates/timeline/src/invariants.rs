@@ -244,15 +244,12 @@ impl InvariantState {
     fn completion(&self, frame: &WriteContext<'_>) -> Option<String> {
         let (before, after) = (frame.before?, &frame.version.object);
         let wanted = i64::from(object::replicas(after));
+        if frame.version.kind != DEPLOYMENT || wanted == 0 || object::deleting(after) || self.has_lost_sets {
+            return None;
+        }
         let begins = |says: fn(&Value) -> bool| !says(before) && says(after);
-        let by_condition = begins(has_available_new_set) && observes_generation(after);
-        let completes = begins(is_complete) || by_condition;
-        if frame.version.kind != DEPLOYMENT
-            || !completes
-            || wanted == 0
-            || object::deleting(after)
-            || self.has_lost_sets
-        {
+        let completes = begins(is_complete) || begins(has_available_new_set) && observes_generation(after);
+        if !completes {
             return None;
         }
         let template = object::bare_template(after);
@@ -496,9 +493,6 @@ fn has_replica_failure(object: &Value) -> bool {
 
 /// Whether the progress deadline has passed.
 fn deadline_passed(before: &Value, after: &Value) -> bool {
-    let exceeded = |object: &Value| {
-        let conditions = object["status"]["conditions"].as_array().into_iter().flatten();
-        conditions.into_iter().any(|condition| condition["reason"] == "ProgressDeadlineExceeded")
-    };
+    let exceeded = |object| object::has_condition_reason(object, "ProgressDeadlineExceeded");
     exceeded(after) && !exceeded(before)
 }

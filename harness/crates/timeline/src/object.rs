@@ -91,6 +91,12 @@ pub fn deleting(object: &Value) -> bool {
     object.at("/metadata/deletionTimestamp").is_some_and(|stamp| !stamp.is_null())
 }
 
+/// Whether one of its status's conditions has this reason.
+pub(crate) fn has_condition_reason(object: &Value, reason: &str) -> bool {
+    let conditions = object.at("/status/conditions").and_then(Value::as_array).into_iter().flatten();
+    conditions.into_iter().any(|condition| condition["reason"] == reason)
+}
+
 /// A pod template without the hash label, nulls, and what is empty and means the same as nothing.
 /// An empty object may have a meaning: `emptyDir: {}` is a volume, and a pod with `resources: {}`
 /// has another template for upstream than a pod without.

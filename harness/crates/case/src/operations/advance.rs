@@ -20,7 +20,7 @@ static FIELDS: [FieldSpec; 2] = [
 
 pub(super) static SPEC: OperationSpec = OperationSpec {
     name: "advance",
-    description: "Time passes, at most 30 days: so much of it, or until so long after the step with a label.",
+    description: "Time passes: so much of it, or until so long after the step with a label; at most 30 days.",
     actor: Actor::Harness,
     shorthand: "a length of time, such as `90s` or `1h 30m`",
     fields: &FIELDS,
