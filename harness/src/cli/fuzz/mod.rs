@@ -58,8 +58,6 @@ const OMITTED_FROM_RERUN: [&str; 13] = [
     "shard",
     "results",
 ];
-/// How many programs are played on one controller before the other.
-const BATCH: usize = 64;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -187,7 +185,7 @@ impl Search<'_> {
         let enough = |search: &Self| search.arguments.fail_fast && search.fuzzer.real_causes() > 0;
         while self.fuzzer.programs_played() < most && self.runner.can_continue() && !enough(self) {
             // Each program is in exactly one shard.
-            let (shard, size) = (self.shard(), BATCH.min(most - self.fuzzer.programs_played()));
+            let (shard, size) = (self.shard(), self.runner.batch().min(most - self.fuzzer.programs_played()));
             let (focus, programs) = self.fuzzer.batch(size, |program| shard.has_text(&program.text("")));
             let all = self.runner.once(focus, programs).await?;
             let side = self.specs.iter().position(|spec| *spec == SubjectSpec::Ours);

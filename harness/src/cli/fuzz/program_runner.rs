@@ -23,8 +23,8 @@ pub(in crate::cli) trait ProgramRunner {
     /// Play each case with each seed, on the reference controller first.
     async fn play(&self, focus: Focus, cases: &[Arc<Case>], seeds: &[u64]) -> Result<Plays, CliError>;
 
-    /// The number of programs that run in parallel.
-    fn lanes(&self) -> usize;
+    /// How many candidates are played before one is chosen.
+    fn candidates(&self) -> usize;
 
     /// Whether to continue; `false` once the search should end.
     fn can_continue(&self) -> bool;
@@ -53,6 +53,19 @@ pub(super) struct SetupRunner<'a> {
     pub(super) is_over: &'a dyn Fn() -> bool,
 }
 
+impl SetupRunner<'_> {
+    /// How many programs are played on one controller before the other. A subject in real time is
+    /// started for each batch, which takes a second; but each play takes several, so a search by
+    /// time ends soon only if batches are small.
+    pub(super) fn batch(&self) -> usize {
+        if self.is_virtual() { 64 } else { 4 * self.setup.lanes.get() }
+    }
+
+    fn is_virtual(&self) -> bool {
+        self.specs.iter().all(|spec| self.setup.is_virtual(spec))
+    }
+}
+
 impl ProgramRunner for SetupRunner<'_> {
     async fn play(&self, focus: Focus, cases: &[Arc<Case>], seeds: &[u64]) -> Result<Plays, CliError> {
         let rounds = seeds.iter().zip(1..).map(|(seed, time)| PlayRound { time, seed: Some(*seed) });
@@ -76,10 +89,8 @@ impl ProgramRunner for SetupRunner<'_> {
         Ok(sides.await?.into_iter().map(by_case).collect())
     }
 
-    fn lanes(&self) -> usize {
-        // A subject over HTTP is restarted for each batch, so batches are larger.
-        let all_virtual = self.specs.iter().all(|spec| self.setup.is_virtual(spec));
-        if all_virtual { self.setup.lanes.get() } else { 32 }
+    fn candidates(&self) -> usize {
+        if self.is_virtual() { self.setup.lanes.get() } else { self.batch() }
     }
 
     fn can_continue(&self) -> bool {

@@ -98,7 +98,7 @@ pub(in crate::cli) async fn shrink(
 
 async fn shrink_steps(runner: &impl ProgramRunner, shrinking: &mut Shrinking) -> Result<(), CliError> {
     while runner.can_continue() {
-        let candidates = shrinking.next(runner.lanes().max(2));
+        let candidates = shrinking.next(runner.candidates().max(2));
         let Some(first) = candidates.first() else { break };
         let focus = first.focus;
         let (same, other): (Vec<_>, Vec<_>) = candidates.into_iter().partition(|program| program.focus == focus);
@@ -155,7 +155,7 @@ mod tests {
             Ok(self.sides.iter().map(side).collect())
         }
 
-        fn lanes(&self) -> usize {
+        fn candidates(&self) -> usize {
             1
         }
 
@@ -185,7 +185,7 @@ mod tests {
             Err(CliError::Interrupted(InterruptCause::Terminate))
         }
 
-        fn lanes(&self) -> usize {
+        fn candidates(&self) -> usize {
             1
         }
 

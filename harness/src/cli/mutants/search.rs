@@ -228,7 +228,7 @@ impl ProgramRunner for MutantRunner<'_> {
         Ok(vec![reference, subjects])
     }
 
-    fn lanes(&self) -> usize {
+    fn candidates(&self) -> usize {
         self.player.options.jobs
     }
 
