@@ -15,12 +15,14 @@
 //! * `reporter` prints judgements and writes reports, `progress` what a command is doing; `out` is
 //!   the only other file that prints; `output_paths` checks and writes files.
 //! * `tree` has the commands in their groups and the options with their reasons, from which all
-//!   help comes; `renamed` has the old names of options; `subject_parser` completes subjects.
+//!   help comes; `absent_options` explains options that a command lacks; `subject_parser` completes
+//!   subjects.
 //! * `rerun_command` builds the command that repeats a play, `parallel` runs work on several
 //!   threads, `error` has the errors of all commands.
 //!
 //! This file imports the commands. No command imports this file.
 
+mod absent_options;
 mod bless;
 mod choice;
 mod cluster;
@@ -49,7 +51,6 @@ mod play_args;
 mod progress;
 mod record;
 mod recording_files;
-mod renamed;
 mod replay;
 mod reporter;
 mod rerun_command;
@@ -149,7 +150,7 @@ impl Cli {
         let words: Vec<OsString> = words.into_iter().collect();
         let matches = command.clone().try_get_matches_from(&words).map_err(|error| {
             let typed: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-            renamed::with_new_name(error, &mut command, &typed)
+            absent_options::explain(error, &mut command, &typed)
         })?;
         let cli = Self::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
         Ok(Self { typed: CommandLine::new(rerun_command::program(), &command, &matches), ..cli })
