@@ -86,47 +86,13 @@ impl Session {
             None => None,
         };
         let number = self.cases.fetch_add(1, Ordering::Relaxed);
-        let namespace = namespace(case, number);
-        let cache = &self.environment.cache;
-        let began = cache.elapsed();
-        let pod_backend = self.pod_backend(case);
-        let Environment { cluster, nodes, .. } = &*self.environment;
-        let driver = Driver::new(cluster.clone(), cache.clone(), nodes.clone(), &namespace, pod_backend.clone());
-        let request_log = RequestLog::open(self.interceptor.log(), &namespace);
-        let log_beside = self.beside.as_ref().map(|beside| RequestLog::open(beside.log(), &namespace));
-        let mut run = CaseRun {
-            session: self,
-            case,
-            namespace: namespace.clone(),
-            driver,
-            probe,
-            request_log,
-            log_beside,
-            versions_beside: VersionsBeside::default(),
-            began,
-            patience: cost(case).settle_timeout(self.budget),
-            waits_at,
-            silence: Duration::ZERO,
-            entries: Vec::new(),
-            packed: 0,
-            injection: None,
-            driver_writes: Vec::new(),
-            hands_back: false,
-        };
+        let mut run = CaseRun { probe, waits_at, ..CaseRun::new(self, case, namespace(case, number)) };
+        let namespace = run.namespace.clone();
         self.may_print(&case.redaction);
-        cache.open_journal(&namespace);
+        self.environment.cache.open_journal(&namespace);
         let prepared = self.prepare(case, &namespace, subjects).await;
-        let header = self.header(case, &namespace, matches!(pod_backend, PodBackend::Real(_)));
-        let duties = KubeletDuties {
-            namespace: namespace.clone(),
-            nodes: case.nodes.clone(),
-            bindings: case.bindings,
-            terminations: case.terminations,
-            pod_backend,
-        };
-        // In a set, so that it ends with this run, even if the run is cancelled.
-        let mut kubelet = JoinSet::new();
-        kubelet.spawn(act_as_kubelet(cache.clone(), self.environment.nodes.clone(), duties));
+        let header = self.header(case, &namespace, matches!(self.pod_backend(case), PodBackend::Real(_)));
+        let mut kubelet = run.start_kubelet();
         let completed = match prepared {
             _ if run.cannot_be_judged() => false,
             Ok(()) => run.run_steps().await.is_ok(),
@@ -142,33 +108,17 @@ impl Session {
         }
         let events_complete = completed && run.await_events(number).await;
         run.collect_entries();
-        match self.unsupported_requests().await {
-            // Before the first step, as it is not known at which step the subject sent them.
-            Ok(mut requests) => {
-                requests.retain(|request| !run.has_failed_by(request));
-                let trouble = |why| RecordingEntry::Trouble(Trouble::new(Blame::Environment, why));
-                run.entries.splice(..0, requests.into_iter().map(trouble));
-            }
-            Err(error) => run.record_trouble(Blame::Environment, error.to_string()),
-        }
+        run.record_unsupported_requests().await;
         kubelet.shutdown().await;
         // A simulated cluster belongs to the case and is dropped as a whole.
         if run.probe.is_some() {
             remove_namespace(&self.environment.client, &namespace).await;
         }
-        // The end of a process is reported once, by the case in which it happened.
-        if let Some(ended) = self.exit_during(&case.name, &namespace, is_shared)
-            && !run.is_attributed(&ended.why)
-        {
-            run.record_trouble(ended.blame, ended.why);
-        }
-        if let Some(ended) = self.broken().filter(|ended| !run.is_attributed(&ended.why)) {
-            run.push_trouble(ended);
-        }
+        run.record_exits(is_shared);
         run.excuse_stalls();
-        cache.close_journal(&namespace);
+        self.environment.cache.close_journal(&namespace);
         let diagnosis = if run.has_subject_trouble() { self.diagnosis().await } else { None };
-        let end = RecordingEnd { completed, events_complete, at: cache.elapsed() - began, diagnosis };
+        let end = RecordingEnd { completed, events_complete, at: run.now(), diagnosis };
         let mut recording = Recording { header, entries: run.entries, end: Some(end) };
         case.redaction.recording(&mut recording);
         recording
@@ -176,6 +126,71 @@ impl Session {
 }
 
 impl<'a> CaseRun<'a> {
+    /// A run that has not begun, in virtual time.
+    fn new(session: &'a Session, case: &'a Case, namespace: String) -> Self {
+        let Environment { cluster, nodes, cache, .. } = &*session.environment;
+        Self {
+            session,
+            case,
+            driver: Driver::new(cluster.clone(), cache.clone(), nodes.clone(), &namespace, session.pod_backend(case)),
+            probe: None,
+            request_log: RequestLog::open(session.interceptor.log(), &namespace),
+            log_beside: session.beside.as_ref().map(|beside| RequestLog::open(beside.log(), &namespace)),
+            versions_beside: VersionsBeside::default(),
+            began: cache.elapsed(),
+            patience: cost(case).settle_timeout(session.budget),
+            waits_at: None,
+            silence: Duration::ZERO,
+            entries: Vec::new(),
+            packed: 0,
+            injection: None,
+            driver_writes: Vec::new(),
+            hands_back: false,
+            namespace,
+        }
+    }
+
+    /// Act as the kubelet of the held pods. In a set, so that it ends with this run, even if the
+    /// run is cancelled.
+    fn start_kubelet(&self) -> JoinSet<()> {
+        let Environment { cache, nodes, .. } = &*self.session.environment;
+        let duties = KubeletDuties {
+            namespace: self.namespace.clone(),
+            nodes: self.case.nodes.clone(),
+            bindings: self.case.bindings,
+            terminations: self.case.terminations,
+            pod_backend: self.session.pod_backend(self.case),
+        };
+        let mut kubelet = JoinSet::new();
+        kubelet.spawn(act_as_kubelet(cache.clone(), nodes.clone(), duties));
+        kubelet
+    }
+
+    /// Record the requests that the server does not support before the first step, as it is not
+    /// known at which step the subject sent them; but not those at which a step has failed.
+    async fn record_unsupported_requests(&mut self) {
+        match self.session.unsupported_requests().await {
+            Ok(mut requests) => {
+                requests.retain(|request| !self.has_failed_by(request));
+                let trouble = |why| RecordingEntry::Trouble(Trouble::new(Blame::Environment, why));
+                self.entries.splice(..0, requests.into_iter().map(trouble));
+            }
+            Err(error) => self.record_trouble(Blame::Environment, error.to_string()),
+        }
+    }
+
+    /// Record the ends of processes. Each is reported once, by the case in which it happened.
+    fn record_exits(&mut self, is_shared: bool) {
+        if let Some(ended) = self.session.exit_during(&self.case.name, &self.namespace, is_shared)
+            && !self.is_attributed(&ended.why)
+        {
+            self.record_trouble(ended.blame, ended.why);
+        }
+        if let Some(ended) = self.session.broken().filter(|ended| !self.is_attributed(&ended.why)) {
+            self.push_trouble(ended);
+        }
+    }
+
     /// Whether the subject lacks a controller that the case judges, as the test environment's own
     /// controller would be judged then, or has other options than the case.
     fn cannot_be_judged(&mut self) -> bool {

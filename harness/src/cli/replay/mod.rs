@@ -18,7 +18,7 @@ use interleavings::{Interleavings, ReplayComparison, with_recorded_name};
 use lockstep_case::{self as case, Case};
 use lockstep_cluster::SiteName;
 use lockstep_recording::controllers::Controller;
-use lockstep_recording::{Header, SubjectKind, secret};
+use lockstep_recording::{Header, Recording, SubjectKind, secret};
 use lockstep_report::RerunCommands;
 use lockstep_runner::run::{JudgedPlay, RunEvent};
 use lockstep_search::infer::{Arrangements, InferredCase, infer};
@@ -75,17 +75,7 @@ pub(super) async fn execute_replay(
     output_paths::check_not_input("--out", arguments.out.as_deref(), &[arguments.recording.path()])?;
     let since = clock::instant();
     let recording = arguments.recording.read()?;
-    // Minimising needs steps that can be recombined, so it always infers the case.
-    let is_played = recording.header.kind != SubjectKind::Cluster && arguments.minimise.is_none();
-    let to_play = if is_played {
-        ReplayedCase::Recorded(Arc::new(recorded_case(&recording.header)?))
-    } else {
-        ReplayedCase::Inferred(Box::new(infer(
-            &recording,
-            &case_name(arguments.recording.path()),
-            &Arrangements::new(),
-        )?))
-    };
+    let to_play = ReplayedCase::of(&arguments, &recording)?;
     let spec: SubjectSpec = match &arguments.subject {
         Some(text) => text.parse()?,
         None => upstream_of(&recording.header.cluster.version).parse()?,
@@ -96,8 +86,7 @@ pub(super) async fn execute_replay(
         note!("`--subject ours` needs nothing to be built, and decides as upstream v1.36 does");
         return Err(error.into());
     }
-    let play_args = &arguments.play_args;
-    play_args.check(std::slice::from_ref(to_play.case()), std::slice::from_ref(&spec))?;
+    arguments.play_args.check(std::slice::from_ref(to_play.case()), std::slice::from_ref(&spec))?;
     let reporters = reporters(
         &arguments.reports,
         "lockstep replay",
@@ -105,30 +94,8 @@ pub(super) async fn execute_replay(
         None,
     );
     Progress::for_process().expect("play", None);
-    let mut unsettled_end = None;
-    let (case, live, expected, judgements) = match to_play {
-        ReplayedCase::Recorded(case) => {
-            let played = play_args.record_once(&spec, vec![Arc::clone(&case)]).await?.pop();
-            let (_, played) = played.expect("what is played is recorded, or an error");
-            let live = with_recorded_name(&recording);
-            let judgements = judge_pair(&case, &played, &live)?;
-            (case, live, played, judgements)
-        }
-        ReplayedCase::Inferred(inferred) => {
-            let name = case_name(arguments.recording.path());
-            let interleavings = Interleavings { recording: &recording, name: &name, play_args, spec: &spec };
-            let ReplayComparison { inferred, live, replay, judgements } = interleavings.nearest(*inferred).await?;
-            unsettled_end = inferred.incomplete_step;
-            let case = match arguments.minimise.as_deref() {
-                Some(subject) => {
-                    Minimizer { play_args, spec: &spec, differing: &subject.parse()? }.smallest(&inferred).await?
-                }
-                None => inferred.case,
-            };
-            (case, live, replay, judgements)
-        }
-    };
-    let [first, second] = judgements;
+    let ReplayedPair { case, live, expected, judgements: [first, second], unsettled_end } =
+        to_play.play(&arguments, &spec, &recording).await?;
     let titles = [expected.header.subject.name.clone(), live.header.subject.name.clone()];
     reporters.events.emit(&RunEvent::CaseCompared {
         titles: titles.each_ref().map(String::as_str),
@@ -194,7 +161,58 @@ enum ReplayedCase {
     Inferred(Box<InferredCase>),
 }
 
+/// A case that was played, beside what was recorded.
+struct ReplayedPair {
+    /// The case, minimised if the user asks for it.
+    case: Arc<Case>,
+    /// What was recorded.
+    live: Recording,
+    /// What the controller did.
+    expected: Recording,
+    /// Of the controller, and of what was recorded.
+    judgements: [Judgement; 2],
+    /// The step in which the recording ended before the controllers had settled.
+    unsettled_end: Option<StepId>,
+}
+
 impl ReplayedCase {
+    fn of(arguments: &ReplayArguments, recording: &Recording) -> Result<Self, CliError> {
+        // Minimising needs steps that can be recombined, so it always infers the case.
+        if recording.header.kind != SubjectKind::Cluster && arguments.minimise.is_none() {
+            return Ok(Self::Recorded(Arc::new(recorded_case(&recording.header)?)));
+        }
+        let inferred = infer(recording, &case_name(arguments.recording.path()), &Arrangements::new())?;
+        Ok(Self::Inferred(Box::new(inferred)))
+    }
+
+    async fn play(
+        self,
+        arguments: &ReplayArguments,
+        spec: &SubjectSpec,
+        recording: &Recording,
+    ) -> Result<ReplayedPair, CliError> {
+        let play_args = &arguments.play_args;
+        let inferred = match self {
+            Self::Recorded(case) => {
+                let played = play_args.record_once(spec, vec![Arc::clone(&case)]).await?.pop();
+                let (_, expected) = played.expect("what is played is recorded, or an error");
+                let live = with_recorded_name(recording);
+                let judgements = judge_pair(&case, &expected, &live)?;
+                return Ok(ReplayedPair { case, live, expected, judgements, unsettled_end: None });
+            }
+            Self::Inferred(inferred) => *inferred,
+        };
+        let name = case_name(arguments.recording.path());
+        let interleavings = Interleavings { recording, name: &name, play_args, spec };
+        let ReplayComparison { inferred, live, replay: expected, judgements } = interleavings.nearest(inferred).await?;
+        let unsettled_end = inferred.incomplete_step;
+        let case = match arguments.minimise.as_deref() {
+            Some(subject) => Minimizer { play_args, spec, differing: &subject.parse()? }.smallest(&inferred).await?,
+            None => inferred.case,
+        };
+        Ok(ReplayedPair { case, live, expected, judgements, unsettled_end })
+    }
+
     fn case(&self) -> &Arc<Case> {
         match self {
             Self::Recorded(case) => case,
