@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use lockstep_case::model::ClockKind;
 use lockstep_case::{self as case, Case, CaseError};
 use lockstep_cluster::{SiteName, shared};
 use lockstep_recording::Recording;
@@ -157,7 +158,7 @@ impl Trials {
                     let tags = case.tags.iter().filter(|_| site != SiteName::Sim).map(|tag| format!("#{tag}"));
                     let name = name + &tags.collect::<String>();
                     let ignored = self.unavailable.get(&site).cloned().or_else(|| unsupported_reason(subject, case));
-                    let ignored = ignored.or_else(|| slow_reason(site, case)).or_else(|| not_built.clone());
+                    let ignored = ignored.or_else(|| real_time_reason(site, case)).or_else(|| not_built.clone());
                     all.push(CaseTrial { name, ignored, site, subject, case: Arc::clone(case), known_failure });
                 }
             }
@@ -276,10 +277,17 @@ fn not_built_reason(site: SiteName, subject: &str) -> Option<String> {
     spec.not_built().map(|error| error.to_string())
 }
 
-/// Why a case takes too long for trials in real time, if it does. `lockstep run` still accepts it.
-fn slow_reason(site: SiteName, case: &Case) -> Option<String> {
+/// Why a case cannot be tried in real time, if it cannot, or takes too long for that. `lockstep run`
+/// still accepts a long one.
+fn real_time_reason(site: SiteName, case: &Case) -> Option<String> {
+    if site == SiteName::Sim {
+        return None;
+    }
+    if case.clock == ClockKind::Virtual {
+        return Some("has times of day".to_owned());
+    }
     let waits = case.total_advance();
-    let is_slow = site != SiteName::Sim && case.controllers.has(Controller::ConfigRestart) && waits > MOST_REAL_WAITING;
+    let is_slow = case.controllers.has(Controller::ConfigRestart) && waits > MOST_REAL_WAITING;
     is_slow.then(|| format!("waits for {} of real time", humantime::format_duration(waits)))
 }
 

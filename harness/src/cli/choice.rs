@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use lockstep_case::filter::labels;
-use lockstep_case::model::{DeclaredChange, Step};
+use lockstep_case::model::{ClockKind, DeclaredChange, Step};
 use lockstep_case::rules::Expectation;
 use lockstep_case::{Case, RestartProfile};
 use lockstep_recording::controllers::{Controller, ControllerSet};
@@ -27,6 +27,8 @@ pub(super) struct SubjectScope<'a> {
     pub(super) takes_options: bool,
     /// The kind that stands in for Deployments, overriding that of a case.
     pub(super) workload: Option<&'a Workload>,
+    /// Whether it is played in virtual time.
+    pub(super) is_virtual: bool,
     /// Whether it is known to handle Deployments, so that cases about another kind are played on
     /// Deployments.
     pub(super) has_deployments: bool,
@@ -51,6 +53,8 @@ enum ExclusionReason {
     Lacks(Controller),
     Profile(RestartProfile),
     Options,
+    /// It has times of day, and the subject runs in real time.
+    Clock,
     Workload,
     /// It is about another kind than `--workload`.
     OtherKind,
@@ -106,6 +110,9 @@ impl SubjectScope<'_> {
             let line = format!("{cases} with restart options left out: the subject cannot be given them");
             choice.notes.push(line);
         }
+        if let Some(cases) = count(ExclusionReason::Clock) {
+            choice.notes.push(format!("{cases} with times of day left out: the subject runs in real time"));
+        }
         if let Some(cases) = count(ExclusionReason::Workload) {
             let kinds: BTreeSet<_> =
                 of(ExclusionReason::Workload).filter_map(|_| Some(&*self.workload?.kind)).collect();
@@ -137,6 +144,9 @@ impl SubjectScope<'_> {
     fn exclusion_reason(&self, case: &Case) -> Option<ExclusionReason> {
         if self.controllers.is_some_and(|brings| brings.first_missing(&case.controllers).is_some()) {
             return Some(ExclusionReason::Controllers);
+        }
+        if case.clock == ClockKind::Virtual && !self.is_virtual {
+            return Some(ExclusionReason::Clock);
         }
         let lacking = |spec: &SubjectSpec| case.controllers.iter().find(|one| lacks(spec, *one));
         if let Some(controller) = self.specs.iter().find_map(lacking) {
@@ -213,6 +223,7 @@ fn describe_exclusion(case: &Case, why: ExclusionReason) -> String {
             let kind = workload_kind(case);
             format!("it is about a {kind}; --workload selects it, where the subject looks after that kind")
         }
+        ExclusionReason::Clock => "it has times of day, and the subject runs in real time".to_owned(),
         ExclusionReason::Options => "it sets restart options that the subject cannot be given".to_owned(),
     }
 }
@@ -252,6 +263,7 @@ mod tests {
             profile: Some(profile),
             takes_options: false,
             workload: None,
+            is_virtual: true,
             has_deployments: false,
             specs: &[],
         };
@@ -266,9 +278,21 @@ mod tests {
             profile: None,
             takes_options: true,
             workload: None,
+            is_virtual: true,
             has_deployments: true,
             specs,
         }
+    }
+
+    #[test]
+    fn cases_with_times_of_day_are_for_virtual_time() {
+        let cases = || vec![a_case("a/timed", "clock: virtual\n"), a_case("a/other", "clock: any\n")];
+        let of =
+            |is_virtual| SubjectScope { is_virtual, ..whole_scope(&[]) }.choose(cases(), |case| case.name == "a/timed");
+        assert_eq!((of(true).cases.len(), of(true).notes.len()), (2, 0));
+        let CaseChoice { cases, notes } = of(false);
+        assert_eq!(cases.iter().map(|case| case.name.as_str()).collect::<Vec<_>>(), ["a/other"]);
+        assert_eq!(notes, ["cases/a/timed.yaml is left out: it has times of day, and the subject runs in real time"]);
     }
 
     #[test]
@@ -322,6 +346,7 @@ mod tests {
             profile: Some(RestartProfile::Xing),
             takes_options: true,
             workload: None,
+            is_virtual: true,
             has_deployments: false,
             specs: &[],
         };
@@ -339,6 +364,7 @@ mod tests {
             profile: None,
             takes_options: false,
             workload: Some(&argo),
+            is_virtual: true,
             has_deployments: false,
             specs: &[],
         };
@@ -374,6 +400,7 @@ mod tests {
             profile: None,
             takes_options: false,
             workload,
+            is_virtual: true,
             has_deployments,
             specs: &[],
         };

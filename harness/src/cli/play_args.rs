@@ -192,6 +192,7 @@ impl PlayArgs {
             specs,
             takes_options: specs.iter().all(SubjectSpec::takes_restart_options),
             workload: self.common.workload.as_ref(),
+            is_virtual: self.is_virtual(specs),
             has_deployments: !specs.iter().any(SubjectSpec::may_have_a_workload),
         };
         let CaseChoice { cases, notes } = scope.choose(selection.cases()?, |case| selection.names(case));
@@ -201,6 +202,12 @@ impl PlayArgs {
             return Err(CliError::NoneLeft(names.join(" and ")));
         }
         Ok(cases.into_iter().map(Arc::new).collect())
+    }
+
+    /// Whether these subjects are played in virtual time.
+    pub(super) fn is_virtual(&self, specs: &[SubjectSpec]) -> bool {
+        let is_simulated = self.cluster_args.cluster() == SiteName::Sim && self.scope.beside.is_none();
+        is_simulated && specs.iter().all(SubjectSpec::is_simulable)
     }
 
     /// Fails if these cases and subjects cannot be played with these arguments.

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::diagnostics::{CaseError, DiagnosticCollector};
 use super::field::{FieldSpec, FieldType, TEXT, names, reference, words};
-use super::model::{Bindings, Case, PodKind, Terminations};
+use super::model::{Bindings, Case, ClockKind, PodKind, Terminations};
 use super::read::{self, MappingFields};
 use super::step::{self, StepReader};
 use super::yaml::{YamlKind, YamlNode};
@@ -28,7 +28,7 @@ const STEPS: FieldType =
     FieldType::Is(|_| json!({"type": "array", "minItems": 1, "items": reference("step")}), "a list of [steps](#steps)");
 
 /// The fields of a case.
-pub(super) static FIELDS: [FieldSpec; 15] = [
+pub(super) static FIELDS: [FieldSpec; 16] = [
     FieldSpec::required("description", TEXT, "What the case is about, in one sentence."),
     FieldSpec::new(
         "tags",
@@ -59,6 +59,11 @@ pub(super) static FIELDS: [FieldSpec; 15] = [
         "terminations",
         AUTO_OR_HELD,
         "Who finishes deletions: the test environment at once, or the case, by `terminate` steps.",
+    ),
+    FieldSpec::new(
+        "clock",
+        FieldType::Words(&["any", "virtual"]),
+        "`virtual` for a case with times of day: it is left out in real time. In virtual time it is Monday, 2026-01-05, 00:00 UTC when it begins.",
     ),
     FieldSpec::new(
         "pods",
@@ -256,6 +261,8 @@ fn read_case(root: &YamlNode, text: &str, report: &mut DiagnosticCollector) -> O
         terminations.and_then(|node| read::word(node, "terminations", &words, report)).unwrap_or_default();
     let words = [("held", PodKind::Held), ("real", PodKind::Real)];
     let pods = fields.get("pods").and_then(|node| read::word(node, "pods", &words, report)).unwrap_or_default();
+    let words = [("any", ClockKind::Any), ("virtual", ClockKind::Virtual)];
+    let clock = fields.get("clock").and_then(|node| read::word(node, "clock", &words, report)).unwrap_or_default();
     let nodes = fields.get("nodes").map(|node| distinct_names(node, "node", report)).unwrap_or_default();
     let tags = fields.get("tags").map(|node| distinct_names(node, "tag", report)).unwrap_or_default();
     let controllers = fields.get("controllers").and_then(|node| controllers(node, report)).unwrap_or_default();
@@ -327,6 +334,7 @@ fn read_case(root: &YamlNode, text: &str, report: &mut DiagnosticCollector) -> O
         nodes,
         bindings,
         terminations,
+        clock,
         pods,
         workload,
         crds,

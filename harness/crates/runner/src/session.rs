@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use kube_apiserver_sim::ApiServer;
-use lockstep_case::model::{Case, CompanionController, PodKind};
+use lockstep_case::model::{Case, ClockKind, CompanionController, PodKind};
 use lockstep_case::{RestartOptions, RestartProfile};
 use lockstep_cluster::{ClusterError, FileLock, SiteName, installation, repeat_while_unreachable};
 use lockstep_intercept::Interceptor;
@@ -307,6 +307,9 @@ impl Session {
         if case.companion.is_some_and(|beside| beside != here) {
             let why = "the case wants another Deployment controller beside the subject than this cluster has";
             return Some(why.to_owned());
+        }
+        if case.clock == ClockKind::Virtual && !clock::is_simulated() {
+            return Some("the case has times of day, which only virtual time has".to_owned());
         }
         if !case.controllers.has(Controller::ConfigRestart) {
             return None;

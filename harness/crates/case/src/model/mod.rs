@@ -50,6 +50,8 @@ pub struct Case {
     pub bindings: Bindings,
     /// Who finishes deletions.
     pub terminations: Terminations,
+    /// Which clock the case can be played by.
+    pub clock: ClockKind,
     /// Who runs the pods on a cluster that has a kubelet.
     pub pods: PodKind,
     /// The kind that the case uses in place of Deployments.
@@ -109,6 +111,16 @@ pub enum Terminations {
     Auto,
     /// The case, by `terminate` steps.
     Held,
+}
+
+/// Which clock a case can be played by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ClockKind {
+    /// Any: it waits for lengths of time only.
+    #[default]
+    Any,
+    /// That of virtual time alone: it has times of day, and knows the time at its beginning.
+    Virtual,
 }
 
 impl Case {
