@@ -456,6 +456,22 @@ fn reference_program_gets_its_own_flags_and_variables(
     }
 }
 
+/// For a config-restart controller its first request is all that can be waited for, and that one
+/// may not be answered yet.
+#[test]
+fn subject_that_begins_with_a_list_is_judged() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let case = folder.path().join("changed.yaml");
+    let text = "description: x\ncontrollers: [config-restart]\nrestart: {profile: safe}\ngiven:\n  \
+         - deployment: {name: web, replicas: 1, image: \"app:1\"}\nsteps:\n  - scale: 2\n\
+         expectation: rules\nrules: {finally: [\"restarts('deployment/web') == 1\"]}\n";
+    std::fs::write(&case, text).expect("writable");
+    let path = case.display().to_string();
+    let ran = lockstep(&["run", &path, "--controllers", "config-restart", "--subject", &subject("lists")]);
+    ran.prints(&["1 non-conformant"]);
+    assert_eq!(ran.code, 1, "{}\n{}", ran.out, ran.err);
+}
+
 #[rstest]
 #[case::missing("xing:./no-such-program", "the subject's program does not exist: ./no-such-program; give the path")]
 #[case::folder("reloader:./cases", "the subject's program ./cases is a folder; give the path of an executable file")]

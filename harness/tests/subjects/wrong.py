@@ -9,6 +9,7 @@
     leaks           rolls Deployments out, writes a Secret's value everywhere it can, and raises ValueError with it at three replicas
     invalid         rolls out nothing, as its ReplicaSets have no selector
     mute            prints a line with an escape sequence, and never connects
+    lists           lists Deployments without any request before, and decides nothing
     slow SECONDS    rolls Deployments out after this delay
     both            rolls Deployments out, and writes the status of their ReplicaSets as well
     status-within   writes the status of a Deployment with the Deployment
@@ -160,6 +161,12 @@ def follow(cluster, mode):
         time.sleep(0.02)
 
 
+def list_only(cluster):
+    while True:
+        cluster.items("deployments")
+        time.sleep(0.2)
+
+
 def idle():
     while True:
         time.sleep(60)
@@ -188,6 +195,8 @@ def main(mode, *words):
             except ssl.SSLError as error:
                 print(error, flush=True)
             time.sleep(0.2)
+    if mode == "lists":
+        list_only(Cluster(*found))
     if mode == "slow":
         time.sleep(float(words[0]))
     follow(Cluster(*found), mode)
