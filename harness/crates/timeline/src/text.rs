@@ -347,11 +347,19 @@ impl Timeline {
                 timeline.provenance = timeline.provenance.or_else(|| provenance(comment));
                 timeline.case = timeline.case.or_else(|| digest_in_comment(comment));
             } else if !line.starts_with(' ') {
+                // As where two versions of a file were merged.
+                if in_events {
+                    return Err(wrong("a heading after `events`, with which a timeline ends".to_owned()));
+                }
                 in_events = content.split(' ').next() == Some("events");
                 if in_events {
                     timeline.events = events_heading(content).map_err(wrong)?;
                 } else {
-                    timeline.steps.push(heading(content).map_err(wrong)?);
+                    let step = heading(content).map_err(wrong)?;
+                    if let Some(last) = timeline.steps.last().filter(|last| last.id >= step.id) {
+                        return Err(wrong(format!("{} cannot follow {}", step.id, last.id)));
+                    }
+                    timeline.steps.push(step);
                 }
             } else if in_events {
                 let TimelineEvents::All(all) = &mut timeline.events else {

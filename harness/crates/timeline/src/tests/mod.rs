@@ -649,6 +649,8 @@ fn replica_set_after_deadline_is_not_judged(#[case] created: &str, #[case] is_ti
 #[case("step 1  x\n        rs1 created many", 2, "`many` is not a number of replicas")]
 #[case("step 1  x\n      ! gravity: x", 2, "no invariant `gravity`")]
 #[case("step 1  x\n      = rs1", 2, "a checkpoint without numbers")]
+#[case("given\nstep 2.2  x\n\nstep 2.1  x", 4, "step 2.1 cannot follow step 2.2")]
+#[case("step 1  x\nevents\ngiven", 3, "a heading after `events`, with which a timeline ends")]
 fn refuses_malformed_timeline(#[case] text: &str, #[case] line: usize, #[case] why: &str) {
     let error = Timeline::parse(text).unwrap_err();
     assert_eq!((error.line, error.why.as_str()), (line, why));
@@ -709,8 +711,13 @@ fn timeline() -> impl Strategy<Value = Timeline> {
         },
     );
     let case = proptest::option::of("[0-9a-f]{16}");
-    (proptest::option::of(provenance), case, vec(step(), 0..4), events)
-        .prop_map(|(provenance, case, steps, events)| Timeline { provenance, case, steps, events })
+    (proptest::option::of(provenance), case, vec(step(), 0..4), events).prop_map(
+        |(provenance, case, mut steps, events)| {
+            steps.sort_by_key(|step| step.id);
+            steps.dedup_by_key(|step| step.id);
+            Timeline { provenance, case, steps, events }
+        },
+    )
 }
 
 proptest! {
