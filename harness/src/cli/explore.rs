@@ -255,11 +255,12 @@ fn list_outcomes(
     outcomes: &Outcomes,
 ) -> Result<Vec<String>, CliError> {
     let (golden, mut lines) = (load_golden(case)?, Vec::new());
+    let goldens = golden.for_server(lockstep_cluster::DEFAULT_VERSION);
     let kinds = outcomes.classes();
+    let is_golden =
+        |kind: &OutcomeClass| goldens.is_some_and(|golden| golden.outcomes().any(|timeline| kind.is_as(timeline)));
     for (number, kind) in (1..).zip(kinds) {
-        let goldens = golden.for_server(lockstep_cluster::DEFAULT_VERSION);
-        let is_golden = goldens.is_some_and(|golden| golden.outcomes().any(|timeline| kind.is_as(timeline)));
-        let mark = if is_golden { ", as upstream's golden timeline" } else { "" };
+        let mark = if is_golden(kind) { ", as upstream's golden timeline" } else { "" };
         lines.push(format!("  {number}  {}{mark}", pluralize(kind.orders, "order")));
         if let Some(difference) = kinds.first().and_then(|first| kind.differs_from(first)) {
             let line = |line: Option<&lockstep_timeline::TimelineLine>| {
@@ -279,6 +280,13 @@ fn list_outcomes(
             let file = quote(&path.display().to_string());
             lines.push(format!("     {} run {file} --subject {}", typed.program, quote(&spec.to_string())));
         }
+    }
+    let is_of_this_version = !matches!(spec, SubjectSpec::Upstream(Some(_)));
+    if is_of_this_version && goldens.is_some() && !kinds.iter().any(is_golden) {
+        lines.push(format!(
+            "  in no order it does what upstream's golden timeline has; `{} run` says more",
+            typed.program
+        ));
     }
     Ok(lines)
 }

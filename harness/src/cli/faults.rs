@@ -14,10 +14,9 @@ use std::time::Duration;
 use futures::{StreamExt, TryFutureExt, TryStreamExt, stream};
 use lockstep_case::model::{Fault, FaultAction, FaultPoint};
 use lockstep_case::{self as case, Case};
-use lockstep_cluster::SiteName;
 use lockstep_cluster::supervise::Interrupt;
-use lockstep_recording::FileName;
 use lockstep_recording::controllers::Controller;
+use lockstep_recording::{FileName, Recording};
 use lockstep_report::CaseFaults;
 use lockstep_report::campaign::SAYS_NOTHING;
 use lockstep_runner::Executor;
@@ -28,9 +27,10 @@ use lockstep_support::outcome::RunOutcome;
 use lockstep_support::pluralize;
 use lockstep_support::sanitize::quote;
 use lockstep_verdict::faults::{self, FaultKind, Point, PointLocation};
-use lockstep_verdict::{FaultOutcome, ReferenceRun, fault_outcome};
+use lockstep_verdict::{FaultOutcome, ReferenceRun, fault_outcome, judge};
 
 use super::cluster_args::default_cluster;
+use super::golden::load_golden;
 use super::out::note;
 use super::play_args::PlayArgs;
 use super::progress::Progress;
@@ -177,7 +177,7 @@ impl Sweep<'_> {
             let (case, item) = (&plan.cases[number], first + play - plan.before);
             async move {
                 Progress::for_process().describe(format!("{}, case {nth} of {cases}", case.name));
-                let longer = with_longer_end(&self.arguments.play_args, case)?;
+                let longer = with_longer_end(&self.arguments.play_args, std::slice::from_ref(spec), case)?;
                 self.try_case((spec, player), (longer.as_ref().unwrap_or(case), item), since).await?;
                 Ok::<_, CliError>(item)
             }
@@ -224,6 +224,9 @@ impl Sweep<'_> {
         let without = without_faults(case);
         let has_faults = without != **case;
         let recording = player.play(&without).await?;
+        if !has_faults {
+            note_own_defect(case, &recording)?;
+        }
         let reference = Arc::new(ReferenceRun::of(case, &recording));
         let writes = faults::writes(&recording);
         let all = if has_faults { self.declared_points(case) } else { faults::points(case, &recording, self.kinds) };
@@ -304,6 +307,20 @@ impl Arguments {
     }
 }
 
+/// Says so if the subject is wrong without a fault, too: what a fault changes is only compared with
+/// that. The end of a config-restart case may be longer than in its golden timeline.
+fn note_own_defect(case: &Arc<Case>, recording: &Recording) -> Result<(), CliError> {
+    let goldens = load_golden(case)?;
+    let goldens = goldens.for_subject(&recording.header, None);
+    let golden = goldens.for_server(&recording.header.cluster.version);
+    let golden = golden.filter(|_| !case.controllers.has(Controller::ConfigRestart));
+    if judge(case, recording, golden).outcome() == RunOutcome::NonConformant {
+        let subject = &recording.header.subject.name;
+        note!("{}: {subject} is wrong without a fault, too; `lockstep run` says how", case.name);
+    }
+    Ok(())
+}
+
 /// Judges on another thread: judging takes up to a fifth of a play, and no lane waits for it.
 pub(super) async fn judge_apart(judge: impl FnOnce() -> FaultOutcome + Send + 'static) -> FaultOutcome {
     let judged = tokio::task::spawn_blocking(judge).await;
@@ -348,11 +365,15 @@ fn parse_kinds(only: &[String]) -> Result<Vec<FaultKind>, CliError> {
     Ok(kinds)
 }
 
-/// A config-restart case with additional time at its end, in virtual time only. A case that
-/// declares faults itself already has enough time.
-pub(super) fn with_longer_end(play_args: &PlayArgs, case: &Case) -> Result<Option<Arc<Case>>, CliError> {
-    let free = play_args.cluster_args.cluster() == SiteName::Sim && case.controllers.has(Controller::ConfigRestart);
-    if !free || without_faults(case) != *case {
+/// A config-restart case with additional time at its end, which costs nothing in virtual time. A
+/// case that declares faults itself already has enough time.
+pub(super) fn with_longer_end(
+    play_args: &PlayArgs,
+    specs: &[SubjectSpec],
+    case: &Case,
+) -> Result<Option<Arc<Case>>, CliError> {
+    let is_free = play_args.is_virtual(specs) && case.controllers.has(Controller::ConfigRestart);
+    if !is_free || without_faults(case) != *case {
         return Ok(None);
     }
     let text = faults::add_recovery_time(case);

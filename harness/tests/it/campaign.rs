@@ -270,8 +270,8 @@ fn fault_of_a_case_has_its_own_kind(#[case] fault: &str, #[case] kind: &str) {
 #[rstest]
 #[case::no_points(&["faults", "cases/recreate/a.yaml", "--max-points", "0"], "no fault was tried")]
 #[case::no_time(&["faults", "cases/recreate/a.yaml", "--for", "0s"], "no fault was tried")]
-#[case::no_programs(&["fuzz", "--against", "none", "--programs", "0"], "no program was played")]
-#[case::no_time_for_programs(&["fuzz", "--against", "none", "--for", "0s"], "no program was played")]
+#[case::no_programs(&["fuzz", "--against", "none", "--programs", "0"], "no program was judged")]
+#[case::no_time_for_programs(&["fuzz", "--against", "none", "--for", "0s"], "no program was judged")]
 fn run_that_tried_nothing_is_inconclusive(#[case] words: &[&str], #[case] line: &str) {
     let campaign = Campaign::new();
     let ran = campaign.lockstep(&[words, &["--results", "out"]].concat(), &[]);

@@ -368,7 +368,7 @@ impl SearchResult {
             lines.push(format!("{word}  {cause}  {}  {}", programs(finding.programs), finding.file));
         }
         if self.programs == 0 {
-            lines.push(format!("no program was played, {SAYS_NOTHING}; raise --programs or --for"));
+            lines.push(format!("no program was judged, {SAYS_NOTHING}; raise --programs or --for"));
             return lines;
         }
         let all = programs(self.compared());
