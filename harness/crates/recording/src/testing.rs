@@ -286,6 +286,14 @@ impl RecordingBuilder {
         }))
     }
 
+    /// Says which object the last request was about.
+    pub fn about(mut self, name: &str) -> Self {
+        if let Some(RecordingEntry::Request(request)) = self.recording.entries.last_mut() {
+            request.name = name.to_owned();
+        }
+        self
+    }
+
     /// Adds a message to the last answer of the server.
     pub fn with_message(mut self, text: &str) -> Self {
         if let Some(RecordingEntry::Request(request)) = self.recording.entries.last_mut() {

@@ -16,6 +16,7 @@ use super::names::NormalizedNames;
 use super::order::{self, OrderedDecision, RecordedLine, RecordedOrder};
 use super::recorded_objects::RecordedObjects;
 use super::replay::{BeforeVersion, Frame, FrameReader, replay};
+use super::spec::SpecChanges;
 use super::text::digest_of_case;
 use super::{decide, events, pods};
 
@@ -39,6 +40,8 @@ pub struct TimelineBuilder<'a> {
     affected: BTreeSet<String>,
     broken: BTreeSet<(String, Invariant)>,
     watch: invariants::InvariantState,
+    /// `None` for a kind in place of Deployments: which fields are its spec is not known.
+    spec_changes: Option<SpecChanges>,
     checkpoint: Checkpoint<'a>,
     drafts: Vec<StepDraft>,
     /// Whether changes of pods are judged.
@@ -79,6 +82,7 @@ impl<'a> TimelineBuilder<'a> {
                 .as_deref()
                 .map(invariants::InvariantState::for_workload)
                 .unwrap_or_default(),
+            spec_changes: recording.header.workload.is_none().then(SpecChanges::default),
             checkpoint: Checkpoint::default(),
             drafts: Vec::new(),
             judges_pods: recording.header.controllers.has(Controller::ReplicaSet),
@@ -163,7 +167,10 @@ impl<'a> TimelineBuilder<'a> {
         let state = invariants::WriteContext { world, before, version, names };
         let mut broken = Vec::new();
         // What the controller beside the subject breaks is not the subject's breach.
-        let breaches = if version.by == WriterRole::Beside { Vec::new() } else { self.watch.find_breaches(&state) };
+        let mut breaches = if version.by == WriterRole::Beside { Vec::new() } else { self.watch.find_breaches(&state) };
+        if let Some(changes) = self.spec_changes.as_mut().filter(|_| version.by == WriterRole::Other) {
+            breaches.extend(changes.record_version(version, before));
+        }
         for breach in breaches {
             if !draft.breaches.contains(&breach) {
                 draft.breaches.push(breach.clone());
@@ -185,6 +192,7 @@ impl<'a> TimelineBuilder<'a> {
 
     fn add_checkpoint(&mut self, world: &RecordedObjects<'a>) {
         self.watch.reset();
+        self.spec_changes.iter_mut().for_each(SpecChanges::reset);
         if let Some(draft) = self.drafts.last_mut() {
             draft.checkpoint = self.checkpoint.states(world, self.names, &self.uncertain);
         }
@@ -216,6 +224,13 @@ impl<'a> FrameReader<'a> for TimelineBuilder<'a> {
                 draft.into_iter().for_each(|draft| draft.injections.push(one_line(&meeting.description)));
             }
             RecordingEntry::Request(request) => {
+                let breach = self.spec_changes.as_mut().and_then(|changes| changes.record_request(request));
+                if let (Some(draft), Some(breach)) = (self.drafts.last_mut(), breach)
+                    && !draft.breaches.contains(&breach)
+                {
+                    draft.sequence.push(RecordedLine::Breach(breach.clone()));
+                    draft.breaches.push(breach);
+                }
                 if let (Some(draft), Some(text)) = (self.drafts.last_mut(), request.webhook_message()) {
                     draft.decisions.push(OrderedDecision::without_deployment(decide::webhook_decision(text)));
                 }

@@ -192,7 +192,9 @@ step 1  scale 2
 
     #[test]
     fn workload_can_exclude_each_invariant() {
-        let names: Vec<&str> = Invariant::ALL.into_iter().map(Invariant::name).collect();
+        // Which fields are the spec of another kind is not known.
+        let all = Invariant::ALL.into_iter().filter(|invariant| *invariant != Invariant::Spec);
+        let names: Vec<&str> = all.map(Invariant::name).collect();
         let description = serde_json::json!({"apiVersion": "a/v1", "kind": "X", "plural": "xs",
             "claims": ["replicasets.creation"]});
         let workload = Workload::from_json(description).unwrap();

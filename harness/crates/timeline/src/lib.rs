@@ -43,6 +43,7 @@ mod order;
 mod pods;
 mod recorded_objects;
 mod replay;
+mod spec;
 mod text;
 pub mod versions;
 

@@ -161,6 +161,8 @@ pub enum Invariant {
     Paused,
     /// A status reports a completed rollout only once the ReplicaSet has reported its pods.
     Completion,
+    /// Of a workload's spec and labels, the controller writes the template alone.
+    Spec,
     /// Nothing is written after the last step has settled.
     Silence,
 }
@@ -386,7 +388,7 @@ fn shorten_json(value: &Value) -> Value {
 
 impl Invariant {
     /// All invariants, in the order they are explained.
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Surge,
         Self::Availability,
         Self::OneTemplate,
@@ -394,6 +396,7 @@ impl Invariant {
         Self::Ownership,
         Self::Paused,
         Self::Completion,
+        Self::Spec,
         Self::Silence,
     ];
 
@@ -408,6 +411,7 @@ impl Invariant {
             Self::Ownership => "ownership",
             Self::Paused => "paused",
             Self::Completion => "completion",
+            Self::Spec => "spec",
             Self::Silence => "silence",
         }
     }
@@ -425,6 +429,7 @@ impl Invariant {
             Self::Ownership => "nothing that belongs to another owner is touched",
             Self::Paused => "a paused Deployment gets no new ReplicaSet",
             Self::Completion => "a status reports a completed rollout only once the ReplicaSet has reported its pods",
+            Self::Spec => "of a workload's spec and labels, the controller writes the template alone",
             Self::Silence => "nothing is written after the last step has settled",
         }
     }

@@ -591,6 +591,35 @@ fn paused() -> Value {
     with_patch(&web(), &json!({"spec": {"paused": true}}))
 }
 
+/// Of another controller's write nothing is known; of the status and the template it is its own.
+#[rstest]
+#[case::replicas(&json!({"spec": {"replicas": 7}}), "", &["spec: spec.replicas of web changed by the controller"])]
+#[case::labels(&json!({"metadata": {"labels": {"a": "b"}}, "spec": {"minReadySeconds": 7}}), "",
+    &["spec: metadata.labels and spec.minReadySeconds of web changed by the controller"])]
+#[case::template(&json!({"spec": {"template": {"metadata": {"annotations": {"a": "b"}}}}}), "", &[])]
+#[case::annotation(&json!({"metadata": {"annotations": {"a": "b"}}}), "", &[])]
+#[case::of_an_autoscaler(&json!({"spec": {"replicas": 7}}), "status", &[])]
+fn controller_leaves_the_spec_alone(#[case] change: &Value, #[case] subresource: &str, #[case] broken: &[&str]) {
+    let changed = with_patch(&web(), change);
+    let builder = || RecordingBuilder::rolled_out(10).subject_write(&web()).settled().user_step(1, "x");
+    let after = builder().foreign_write(&changed).request("patch", "deployments", 200).about("web");
+    assert_eq!(breaches(after.of_subresource(subresource)), broken);
+    let before = builder().request("patch", "deployments", 200).about("web").of_subresource(subresource);
+    assert_eq!(breaches(before.foreign_write(&changed)), broken);
+    assert_eq!(breaches(builder().foreign_write(&changed)), [""; 0], "no request of the subject");
+}
+
+#[test]
+fn controller_resumes_only_what_it_has_paused() {
+    let write = |builder: RecordingBuilder, object: &Value| {
+        builder.foreign_write(object).request("patch", "deployments", 200).about("web")
+    };
+    let builder = || RecordingBuilder::rolled_out(10).subject_write(&web()).settled().user_step(1, "x");
+    assert_eq!(breaches(write(write(builder(), &paused()), &web())), [""; 0]);
+    let of_user = breaches(write(builder().driver_write(&paused()), &web()));
+    assert_eq!(of_user, ["spec: spec.paused of web changed by the controller"]);
+}
+
 #[test]
 fn writes_after_the_end_break_silence() {
     let builder = || RecordingBuilder::rolled_out(1).user_step(1, "x").settled();
