@@ -197,6 +197,9 @@ impl PlayArgs {
         };
         let CaseChoice { cases, notes } = scope.choose(selection.cases()?, |case| selection.names(case));
         notes.iter().for_each(|line| note!("{line}"));
+        if let Some(line) = long_waits(&cases).filter(|_| !scope.is_virtual) {
+            note!("{line}");
+        }
         if cases.is_empty() {
             let names: Vec<_> = specs.iter().map(ToString::to_string).collect();
             return Err(CliError::NoneLeft(names.join(" and ")));
@@ -449,8 +452,26 @@ fn variable(name: &str) -> Result<String, String> {
 /// The default number of parallel plays per core on a real cluster.
 const PLAYS_PER_CORE: NonZeroUsize = NonZeroUsize::new(2).expect("two is not zero");
 
+/// Cases that wait so long are worth a note.
+const LONG_WAIT: Duration = Duration::from_secs(30 * 60);
+
 /// The longest time that a step may take to settle.
 const MOST_BUDGET: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// A note on how long the `advance` steps of these cases take in real time, if that is long.
+fn long_waits(cases: &[Case]) -> Option<String> {
+    let longest = cases.iter().max_by_key(|case| case.total_advance())?;
+    let all: Duration = cases.iter().map(Case::total_advance).sum();
+    let minutes =
+        |time: Duration| humantime::format_duration(Duration::from_secs(time.as_secs() / 60 * 60)).to_string();
+    let (waits, most) = (minutes(all), minutes(longest.total_advance()));
+    (all >= LONG_WAIT).then(|| {
+        format!(
+            "the subject runs in real time, of which these cases wait for {waits} together, {} for {most}",
+            longest.name
+        )
+    })
+}
 
 /// Run `work`, and drop it when this process is interrupted.
 pub(super) async fn unless_interrupted<T>(work: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
