@@ -18,6 +18,7 @@ use lockstep_case::known_changes::{self, KnownChange};
 use lockstep_case::model::{FaultAction, ProcessAction};
 use lockstep_case::{self as case, Case, RestartOptions, RestartProfile};
 use lockstep_recording::{Recording, Trouble};
+use lockstep_report::campaign::SAYS_NOTHING;
 use lockstep_report::{self as report, CaseHandovers, HandoverDifference, TriedHandover};
 use lockstep_runner::run::{FileError, Setup, Subscribers};
 use lockstep_runner::{Executor, SubjectPlan, Successor};
@@ -148,6 +149,9 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &CommandLine) -> Re
     let (count, seconds) = (all.iter().map(|of| of.tried.len()).sum::<usize>(), since.elapsed().as_secs_f64());
     note!("{} in {seconds:.0} s", pluralize(count, "handover"));
     // To have tried nothing proves nothing.
+    if count == 0 && ended.is_ok() {
+        note!("no handover was tried, {SAYS_NOTHING}; raise --for or --max-points, or name other cases");
+    }
     let nothing = (count == 0).then_some(RunOutcome::Inconclusive);
     ended.map(|()| RunOutcome::most_severe(all.iter().map(CaseHandovers::outcome).chain(nothing)))
 }

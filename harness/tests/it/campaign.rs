@@ -280,6 +280,13 @@ fn run_that_tried_nothing_is_inconclusive(#[case] words: &[&str], #[case] line: 
     assert!(merged.stdout.contains(line) && merged.code == 2, "{}\n{}", merged.stdout, merged.stderr);
 }
 
+#[test]
+fn handover_that_tried_nothing_is_inconclusive() {
+    let words = ["handover", "cases/recreate/a.yaml", "--between", "ours,ours:fixed", "--cluster", "sim"];
+    let ran = Campaign::new().lockstep(&[&words[..], &["--max-points", "0"]].concat(), &[]);
+    assert!(ran.stderr.contains("no handover was tried") && ran.code == 2, "{}\n{}", ran.stdout, ran.stderr);
+}
+
 /// More shards than cases: an empty shard succeeds.
 #[test]
 fn empty_shard_succeeds() {
