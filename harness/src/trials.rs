@@ -277,8 +277,8 @@ fn not_built_reason(site: SiteName, subject: &str) -> Option<String> {
     spec.not_built().map(|error| error.to_string())
 }
 
-/// Why a case cannot be tried in real time, if it cannot, or takes too long for that. `lockstep run`
-/// still accepts a long one.
+/// Why a case cannot be tried in real time, or takes too long there. `lockstep run` still accepts a
+/// long one.
 fn real_time_reason(site: SiteName, case: &Case) -> Option<String> {
     if site == SiteName::Sim {
         return None;

@@ -30,7 +30,7 @@ pub(super) struct SpecChanges {
     /// The fields that were changed.
     changed: BTreeMap<WorkloadKey, BTreeSet<String>>,
     /// The workloads that the subject has written, but for their status.
-    written: BTreeSet<WorkloadKey>,
+    writes: BTreeSet<WorkloadKey>,
     /// The Deployments that were paused by another writer than the driver.
     paused: BTreeSet<String>,
 }
@@ -66,18 +66,18 @@ impl SpecChanges {
         let writes = request.is_successful_write() && request.subresource != "status" && request.elsewhere.is_none();
         let (_, resource) = WORKLOADS.into_iter().find(|(_, resource)| writes && *resource == request.resource)?;
         let key = (resource, request.name.clone());
-        self.written.insert(key.clone());
+        self.writes.insert(key.clone());
         self.breach(&key)
     }
 
     /// The namespace has settled: a later request has not made the changes so far.
     pub(super) fn reset(&mut self) {
         self.changed.clear();
-        self.written.clear();
+        self.writes.clear();
     }
 
     fn breach(&self, key: &WorkloadKey) -> Option<InvariantBreach> {
-        let fields = self.changed.get(key).filter(|_| self.written.contains(key))?;
+        let fields = self.changed.get(key).filter(|_| self.writes.contains(key))?;
         let fields: Vec<&str> = fields.iter().map(String::as_str).collect();
         let detail = format!("{} of {} changed by the controller", fields.join(" and "), key.1);
         Some(InvariantBreach { invariant: Invariant::Spec, detail })
