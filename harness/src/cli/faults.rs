@@ -307,8 +307,8 @@ impl Arguments {
     }
 }
 
-/// Says so if the subject is wrong without a fault, too: what a fault changes is only compared with
-/// that. The end of a config-restart case may be longer than in its golden timeline.
+/// Says so if the subject was wrong without a fault: what a fault changes is only compared with that.
+/// The end of a config-restart case may be longer than in its golden timeline.
 fn note_own_defect(case: &Arc<Case>, recording: &Recording) -> Result<(), CliError> {
     let goldens = load_golden(case)?;
     let goldens = goldens.for_subject(&recording.header, None);
@@ -316,7 +316,7 @@ fn note_own_defect(case: &Arc<Case>, recording: &Recording) -> Result<(), CliErr
     let golden = golden.filter(|_| !case.controllers.has(Controller::ConfigRestart));
     if judge(case, recording, golden).outcome() == RunOutcome::NonConformant {
         let subject = &recording.header.subject.name;
-        note!("{}: {subject} is wrong without a fault, too; `lockstep run` says how", case.name);
+        note!("{}: without a fault {subject} did not do what the case expects; see `lockstep run`", case.name);
     }
     Ok(())
 }

@@ -280,6 +280,18 @@ fn run_that_tried_nothing_is_inconclusive(#[case] words: &[&str], #[case] line: 
     assert!(merged.stdout.contains(line) && merged.code == 2, "{}\n{}", merged.stdout, merged.stderr);
 }
 
+/// Both compare with what the subject does by itself, which may be wrong already.
+#[rstest]
+#[case::faults(&["faults", "--max-points", "1"], "without a fault ours did not do what the case expects")]
+#[case::explore(&["explore", "--max-orders", "2"], "in no order it does what upstream's golden timeline has")]
+fn subject_that_is_wrong_by_itself_is_reported(#[case] words: &[&str], #[case] line: &str) {
+    for (case, is_wrong) in [("cases/recreate/a.yaml", false), ("cases/recreate/d.yaml", true)] {
+        let ran = Campaign::new().lockstep(&[words, &[case]].concat(), &[]);
+        let said = (ran.stdout.clone() + &ran.stderr).contains(line);
+        assert_eq!(said, is_wrong, "{case}: {}\n{}", ran.stdout, ran.stderr);
+    }
+}
+
 #[test]
 fn handover_that_tried_nothing_is_inconclusive() {
     let words = ["handover", "cases/recreate/a.yaml", "--between", "ours,ours:fixed", "--cluster", "sim"];
