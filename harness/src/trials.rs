@@ -13,7 +13,7 @@
 //! An inconclusive play says nothing about the subject, only about the test environment. It is
 //! repeated once on a new session, and the second verdict counts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -22,8 +22,8 @@ use std::time::Duration;
 use lockstep_case::model::ClockKind;
 use lockstep_case::{self as case, Case, CaseError};
 use lockstep_cluster::{SiteName, shared};
-use lockstep_recording::Recording;
 use lockstep_recording::controllers::Controller;
+use lockstep_recording::{Recording, RecordingEntry, WriterRole};
 use lockstep_report::{self as report, RerunCommands};
 use lockstep_runner::run::{ClusterSource, CompletedPlay, PlayError, PlayPlan, Setup};
 use lockstep_runner::{Simulation, simulate};
@@ -32,6 +32,7 @@ use lockstep_support::outcome::RunOutcome;
 use lockstep_verdict::golden::GoldenTimelines;
 use lockstep_verdict::{self as verdict, Verdict};
 use serde::Deserialize;
+use serde_json::Value;
 
 /// The subjects to judge.
 const SUBJECTS: [&str; 2] = ["upstream", "ours"];
@@ -251,12 +252,42 @@ impl CaseTrial {
         if judgement.outcome() == RunOutcome::Unblessed {
             return Err(format!("{}: {}", self.case.path, report::headline(&judgement)));
         }
+        if judgement.verdict == Verdict::Conformant && self.case.controllers.has(Controller::ConfigRestart) {
+            let unannotated = without_annotations(recording);
+            let judgement = verdict::judge(&self.case, &unannotated, blessed);
+            if judgement.findings.iter().any(|finding| finding.kind.is_unevaluable()) {
+                let why = "a subject that writes no annotation has no verdict: test each key with `in` first";
+                return Err(format!("{}: {why}\n{}", self.case.path, report::failure(&judgement, &rerun, false)));
+            }
+        }
         Ok(TrialResult {
             verdict: judgement.verdict,
             headline: report::headline(&judgement),
             text: report::failure(&judgement, &rerun, false),
         })
     }
+}
+
+/// The recording as if no config-restart controller had annotated a workload or its template.
+fn without_annotations(recording: &Recording) -> Recording {
+    let mut recording = recording.clone();
+    let mut given: BTreeMap<(String, &str), BTreeSet<String>> = BTreeMap::new();
+    for entry in &mut recording.entries {
+        let RecordingEntry::Object(version) = entry else { continue };
+        if !["Deployment", "StatefulSet", "DaemonSet"].contains(&version.kind.as_str()) {
+            continue;
+        }
+        for place in ["/metadata/annotations", "/spec/template/metadata/annotations"] {
+            let annotations = version.object.change().pointer_mut(place).and_then(Value::as_object_mut);
+            let Some(annotations) = annotations else { continue };
+            let given = given.entry((format!("{}/{}", version.kind, version.name), place)).or_default();
+            if version.by == WriterRole::Driver {
+                given.extend(annotations.keys().cloned());
+            }
+            annotations.retain(|name, _| name.starts_with("deployment.kubernetes.io/") || given.contains(name));
+        }
+    }
+    recording
 }
 
 /// A trial's name without tags, which known failures use so that retagging a case does not matter.

@@ -150,7 +150,7 @@ impl FindingKind {
 
     /// Whether it is a rule that cannot be evaluated.
     #[must_use]
-    pub(crate) const fn is_unevaluable(&self) -> bool {
+    pub const fn is_unevaluable(&self) -> bool {
         matches!(self, Self::Rule(BrokenRule { is_unevaluable: true, .. }))
     }
 
