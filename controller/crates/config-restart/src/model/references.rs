@@ -6,8 +6,9 @@
 //! reference names keys, only those count. All names are in the workload's own namespace.
 //!
 //! Cases: `config-restart/safe/s08-init-env-from`, `config-restart/safe/s08-value-from-secret`,
-//! `config-restart/safe/s08-projected-secret`, `config-restart/safe/s18-other-key`,
-//! `config-restart/safe/s32-optional-appears`.
+//! `config-restart/safe/s08-projected-secret`, `config-restart/safe/s08-equal-names`,
+//! `config-restart/safe/s18-other-key`, `config-restart/safe/s18-volume-items`,
+//! `config-restart/safe/s32-optional-volume-appears`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
