@@ -13,7 +13,7 @@ const FOREIGN: &str =
 
 /// Why an impossible step is not yet proved to be the fault of the subject.
 pub(super) const UNPROVED: &str =
-    "no run of upstream shows that the step is possible; bless the case, or compare with upstream";
+    "no other run shows that the step is possible; bless the case, or play it on another controller";
 
 /// Why an impossible step says nothing about a subject that does not claim to scale ReplicaSets.
 pub(super) const UNCLAIMED_SIZES: &str =
