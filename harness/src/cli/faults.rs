@@ -307,8 +307,8 @@ impl Arguments {
     }
 }
 
-/// Says so if the subject was wrong without a fault: what a fault changes is only compared with that.
-/// The end of a config-restart case may be longer than in its golden timeline.
+/// Says so if the subject was wrong without a fault: what a fault changes is only compared with
+/// that. The end of a config-restart case may be longer than in its golden timeline.
 fn note_own_defect(case: &Arc<Case>, recording: &Recording) -> Result<(), CliError> {
     let goldens = load_golden(case)?;
     let goldens = goldens.for_subject(&recording.header, None);
