@@ -40,7 +40,7 @@ pub struct TimelineBuilder<'a> {
     affected: BTreeSet<String>,
     broken: BTreeSet<(String, Invariant)>,
     watch: invariants::InvariantState,
-    /// `None` for a kind in place of Deployments: which fields are its spec is not known.
+    /// `None` where they are not judged.
     spec_changes: Option<SpecChanges>,
     checkpoint: Checkpoint<'a>,
     drafts: Vec<StepDraft>,
@@ -82,7 +82,7 @@ impl<'a> TimelineBuilder<'a> {
                 .as_deref()
                 .map(invariants::InvariantState::for_workload)
                 .unwrap_or_default(),
-            spec_changes: recording.header.workload.is_none().then(SpecChanges::default),
+            spec_changes: SpecChanges::of(&recording.header),
             checkpoint: Checkpoint::default(),
             drafts: Vec::new(),
             judges_pods: recording.header.controllers.has(Controller::ReplicaSet),

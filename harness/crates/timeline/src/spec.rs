@@ -1,17 +1,16 @@
 //! The invariant `spec`: of a workload's spec a controller writes the template alone, and none of
 //! the labels. The rest is what the user asks for.
 //!
-//! A version does not say who wrote it, and an autoscaler may write the spec as well. So a change
-//! counts once the subject is known to have written the workload itself in the same step, whichever
-//! of the two the recording has first. A controller may pause a Deployment, and resume the one that
-//! it has paused.
+//! A version does not say who wrote it. So a change counts once the subject is known to have
+//! written the workload itself in the same step, whichever of the two the recording has first. A
+//! controller may pause a Deployment, and resume the one that it has paused.
 //!
 //! Source: the API's documentation of `spec`; upstream's controllers write their own status,
 //! annotations, and the template of an undo.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lockstep_recording::{ChangeType, ObjectVersion, SubjectRequest};
+use lockstep_recording::{ChangeType, Header, ObjectVersion, SubjectRequest};
 use lockstep_support::pointer::JsonPointer;
 use serde_json::{Map, Value};
 
@@ -36,6 +35,13 @@ pub(super) struct SpecChanges {
 }
 
 impl SpecChanges {
+    /// No changes yet. `None` for a kind in place of Deployments, of which the spec is not known,
+    /// and for a case with an autoscaler: it may write in the same step as the subject.
+    pub(super) fn of(header: &Header) -> Option<Self> {
+        let has_autoscaler = header.source.contains("HorizontalPodAutoscaler");
+        (header.workload.is_none() && !has_autoscaler).then(Self::default)
+    }
+
     /// Records a version of another writer; `before` is the object before.
     pub(super) fn record_version(
         &mut self,
