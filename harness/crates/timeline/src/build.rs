@@ -11,7 +11,9 @@ use serde_json::{Map, Value};
 
 use super::checkpoint::Checkpoint;
 use super::invariants::{self, silence_breach};
-use super::model::{Decision, DecisionAction, Invariant, KeyValue, StepId, Timeline, TimelineEvents, TimelineStep};
+use super::model::{
+    Decision, DecisionAction, Invariant, InvariantBreach, KeyValue, StepId, Timeline, TimelineEvents, TimelineStep,
+};
 use super::names::NormalizedNames;
 use super::order::{self, OrderedDecision, RecordedLine, RecordedOrder};
 use super::recorded_objects::RecordedObjects;
@@ -64,7 +66,7 @@ struct StepDraft {
     sequence: Vec<RecordedLine>,
     pods: pods::PodChanges,
     uncertain: BTreeSet<String>,
-    breaches: Vec<super::InvariantBreach>,
+    breaches: Vec<InvariantBreach>,
     checkpoint: Vec<Arc<super::State>>,
 }
 
@@ -165,24 +167,17 @@ impl<'a> TimelineBuilder<'a> {
         let Some(draft) = self.drafts.last_mut() else { return };
         let Frame { before, objects: world, names, .. } = *frame;
         let state = invariants::WriteContext { world, before, version, names };
-        let mut broken = Vec::new();
         // What the controller beside the subject breaks is not the subject's breach.
         let mut breaches = if version.by == WriterRole::Beside { Vec::new() } else { self.watch.find_breaches(&state) };
         if let Some(changes) = self.spec_changes.as_mut().filter(|_| version.by == WriterRole::Other) {
             breaches.extend(changes.record_version(version, before));
-        }
-        for breach in breaches {
-            if !draft.breaches.contains(&breach) {
-                draft.breaches.push(breach.clone());
-                broken.push(breach);
-            }
         }
         if self.judges_pods {
             draft.pods.record(before, version, world, names);
         }
         let of_set = frame.ordered_decision.filter(|made| !made.is_of_deployment);
         draft.sequence.extend(of_set.map(|made| RecordedLine::Decision(made.decision.clone())));
-        draft.sequence.extend(broken.into_iter().map(RecordedLine::Breach));
+        breaches.into_iter().for_each(|breach| draft.add_breach(breach));
         let burst = draft.together.then(|| u32::try_from(draft.labels.len()).unwrap_or(u32::MAX));
         draft.decisions.extend(frame.ordered_decision.cloned().map(|made| match &mut self.times {
             Some(times) => OrderedDecision { decision: times.normalize(made.decision, version.at), burst, ..made },
@@ -225,11 +220,8 @@ impl<'a> FrameReader<'a> for TimelineBuilder<'a> {
             }
             RecordingEntry::Request(request) => {
                 let breach = self.spec_changes.as_mut().and_then(|changes| changes.record_request(request));
-                if let (Some(draft), Some(breach)) = (self.drafts.last_mut(), breach)
-                    && !draft.breaches.contains(&breach)
-                {
-                    draft.sequence.push(RecordedLine::Breach(breach.clone()));
-                    draft.breaches.push(breach);
+                if let (Some(draft), Some(breach)) = (self.drafts.last_mut(), breach) {
+                    draft.add_breach(breach);
                 }
                 if let (Some(draft), Some(text)) = (self.drafts.last_mut(), request.webhook_message()) {
                     draft.decisions.push(OrderedDecision::without_deployment(decide::webhook_decision(text)));
@@ -248,6 +240,14 @@ impl<'a> FrameReader<'a> for TimelineBuilder<'a> {
 const BURST: &str = "how a burst of changes splits a resize is chance";
 
 impl StepDraft {
+    /// Adds a breach, unless the step has the same one.
+    fn add_breach(&mut self, breach: InvariantBreach) {
+        if !self.breaches.contains(&breach) {
+            self.sequence.push(RecordedLine::Breach(breach.clone()));
+            self.breaches.push(breach);
+        }
+    }
+
     /// Whether it has resizes that upstream may make in more or fewer writes.
     fn has_split_resizes(&self) -> bool {
         let is_size = |made: &OrderedDecision| {

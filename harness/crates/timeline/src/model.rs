@@ -161,7 +161,7 @@ pub enum Invariant {
     Paused,
     /// A status reports a completed rollout only once the ReplicaSet has reported its pods.
     Completion,
-    /// Of a workload's spec and labels, the controller writes the template alone.
+    /// The controller changes neither the labels of a workload nor its spec, the template aside.
     Spec,
     /// Nothing is written after the last step has settled.
     Silence,
@@ -429,7 +429,7 @@ impl Invariant {
             Self::Ownership => "nothing that belongs to another owner is touched",
             Self::Paused => "a paused Deployment gets no new ReplicaSet",
             Self::Completion => "a status reports a completed rollout only once the ReplicaSet has reported its pods",
-            Self::Spec => "of a workload's spec and labels, the controller writes the template alone",
+            Self::Spec => "the controller changes neither the labels of a workload nor its spec, the template aside",
             Self::Silence => "nothing is written after the last step has settled",
         }
     }

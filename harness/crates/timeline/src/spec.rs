@@ -1,5 +1,5 @@
-//! The invariant `spec`: of a workload's spec a controller writes the template alone, and none of
-//! the labels. The rest is what the user asks for.
+//! The invariant `spec`: a controller changes nothing in the spec of a workload but the template,
+//! and none of its labels. They are what the user asks for.
 //!
 //! A version does not say who wrote it. So a change counts once the subject is known to have
 //! written the workload itself in the same step, whichever of the two the recording has first. A
@@ -14,11 +14,13 @@ use lockstep_recording::{ChangeType, Header, ObjectVersion, SubjectRequest};
 use lockstep_support::pointer::JsonPointer;
 use serde_json::{Map, Value};
 
+use super::checkpoint::is_paused;
 use super::model::{Invariant, InvariantBreach};
+use super::recorded_objects::{DAEMON_SET, DEPLOYMENT, STATEFUL_SET};
 
 /// The workloads whose spec is a user's, by kind and resource.
 const WORKLOADS: [(&str, &str); 3] =
-    [("Deployment", "deployments"), ("StatefulSet", "statefulsets"), ("DaemonSet", "daemonsets")];
+    [(DEPLOYMENT, "deployments"), (STATEFUL_SET, "statefulsets"), (DAEMON_SET, "daemonsets")];
 
 /// A workload: its resource and name.
 type WorkloadKey = (&'static str, String);
@@ -51,13 +53,11 @@ impl SpecChanges {
         let (_, resource) = WORKLOADS.into_iter().find(|(kind, _)| *kind == version.kind)?;
         let before = before.filter(|_| version.change == ChangeType::Modified)?;
         let mut fields = changed_fields(before, &version.object);
-        if fields.contains("spec.paused") {
-            let pauses = super::checkpoint::is_paused(&version.object);
-            let is_its_own =
-                if pauses { self.paused.insert(version.name.clone()) } else { self.paused.remove(&version.name) };
-            if is_its_own {
-                fields.remove("spec.paused");
-            }
+        if is_paused(&version.object) {
+            let pauses = fields.remove("spec.paused");
+            self.paused.extend(pauses.then(|| version.name.clone()));
+        } else if fields.contains("spec.paused") && self.paused.remove(&version.name) {
+            fields.remove("spec.paused");
         }
         if fields.is_empty() {
             return None;

@@ -591,14 +591,14 @@ fn paused() -> Value {
     with_patch(&web(), &json!({"spec": {"paused": true}}))
 }
 
-/// Of another controller's write nothing is known; of the status and the template it is its own.
+/// A change counts if the subject has written the object, and not only its status.
 #[rstest]
 #[case::replicas(&json!({"spec": {"replicas": 7}}), "", &["spec: spec.replicas of web changed by the controller"])]
 #[case::labels(&json!({"metadata": {"labels": {"a": "b"}}, "spec": {"minReadySeconds": 7}}), "",
     &["spec: metadata.labels and spec.minReadySeconds of web changed by the controller"])]
 #[case::template(&json!({"spec": {"template": {"metadata": {"annotations": {"a": "b"}}}}}), "", &[])]
 #[case::annotation(&json!({"metadata": {"annotations": {"a": "b"}}}), "", &[])]
-#[case::of_an_autoscaler(&json!({"spec": {"replicas": 7}}), "status", &[])]
+#[case::status_alone(&json!({"spec": {"replicas": 7}}), "status", &[])]
 fn controller_leaves_the_spec_alone(#[case] change: &Value, #[case] subresource: &str, #[case] broken: &[&str]) {
     let changed = with_patch(&web(), change);
     let builder = || RecordingBuilder::rolled_out(10).subject_write(&web()).settled().user_step(1, "x");
@@ -620,6 +620,8 @@ fn controller_resumes_only_what_it_has_paused() {
     };
     let builder = || RecordingBuilder::rolled_out(10).subject_write(&web()).settled().user_step(1, "x");
     assert_eq!(breaches(write(write(builder(), &paused()), &web())), [""; 0]);
+    let resumed_by_user = write(builder(), &paused()).driver_write(&web());
+    assert_eq!(breaches(write(resumed_by_user, &paused())), [""; 0], "it may pause again");
     let of_user = breaches(write(builder().driver_write(&paused()), &web()));
     assert_eq!(of_user, ["spec: spec.paused of web changed by the controller"]);
 }
