@@ -1,5 +1,5 @@
 //! Options that a command does not have, but that users of the other commands expect of it. The
-//! error for one says what to type.
+//! error for one says what to do instead.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};

@@ -283,10 +283,7 @@ fn list_outcomes(
     }
     let is_of_this_version = !matches!(spec, SubjectSpec::Upstream(Some(_)));
     if is_of_this_version && goldens.is_some() && !kinds.iter().any(is_golden) {
-        lines.push(format!(
-            "  in no order it does what upstream's golden timeline has; `{} run` says more",
-            typed.program
-        ));
+        lines.push(format!("  no order of events gives upstream's golden timeline; see `{} run`", typed.program));
     }
     Ok(lines)
 }

@@ -177,7 +177,7 @@ impl Sweep<'_> {
             let (case, item) = (&plan.cases[number], first + play - plan.before);
             async move {
                 Progress::for_process().describe(format!("{}, case {nth} of {cases}", case.name));
-                let longer = with_longer_end(&self.arguments.play_args, std::slice::from_ref(spec), case)?;
+                let longer = with_longer_end(player, case)?;
                 self.try_case((spec, player), (longer.as_ref().unwrap_or(case), item), since).await?;
                 Ok::<_, CliError>(item)
             }
@@ -367,13 +367,9 @@ fn parse_kinds(only: &[String]) -> Result<Vec<FaultKind>, CliError> {
 
 /// A config-restart case with additional time at its end, which costs nothing in virtual time. A
 /// case that declares faults itself already has enough time.
-pub(super) fn with_longer_end(
-    play_args: &PlayArgs,
-    specs: &[SubjectSpec],
-    case: &Case,
-) -> Result<Option<Arc<Case>>, CliError> {
-    let is_free = play_args.is_virtual(specs) && case.controllers.has(Controller::ConfigRestart);
-    if !is_free || without_faults(case) != *case {
+pub(super) fn with_longer_end(player: &Executor, case: &Case) -> Result<Option<Arc<Case>>, CliError> {
+    let is_virtual = player.sessions().is_empty();
+    if !is_virtual || !case.controllers.has(Controller::ConfigRestart) || without_faults(case) != *case {
         return Ok(None);
     }
     let text = faults::add_recovery_time(case);

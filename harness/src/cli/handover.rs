@@ -256,7 +256,7 @@ impl HandoverSweep<'_> {
     }
 
     async fn try_case(&self, case: &Arc<Case>) -> Result<CaseHandovers, CliError> {
-        let longer = with_longer_end(&self.arguments.play_args, self.pair, case)?;
+        let longer = with_longer_end(self.player, case)?;
         let of_case = self.play_alone(longer.as_ref().unwrap_or(case), self.cache).await?;
         let names = self.pair.each_ref().map(ToString::to_string);
         let (writes, points) = {

@@ -208,7 +208,7 @@ impl PlayArgs {
     }
 
     /// Whether these subjects are played in virtual time.
-    pub(super) fn is_virtual(&self, specs: &[SubjectSpec]) -> bool {
+    fn is_virtual(&self, specs: &[SubjectSpec]) -> bool {
         let is_simulated = self.cluster_args.cluster() == SiteName::Sim && self.scope.beside.is_none();
         is_simulated && specs.iter().all(SubjectSpec::is_simulable)
     }
@@ -467,7 +467,7 @@ fn long_waits(cases: &[Case]) -> Option<String> {
     let (waits, most) = (minutes(all), minutes(longest.total_advance()));
     (all >= LONG_WAIT).then(|| {
         format!(
-            "the subject runs in real time, of which these cases wait for {waits} together, {} for {most}",
+            "in real time the `advance` steps of these cases take {waits} in all, those of {} alone {most}",
             longest.name
         )
     })

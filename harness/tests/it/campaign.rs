@@ -283,7 +283,7 @@ fn run_that_tried_nothing_is_inconclusive(#[case] words: &[&str], #[case] line: 
 /// Both compare with what the subject does by itself, which may be wrong already.
 #[rstest]
 #[case::faults(&["faults", "--max-points", "1"], "without a fault ours did not do what the case expects")]
-#[case::explore(&["explore", "--max-orders", "2"], "in no order it does what upstream's golden timeline has")]
+#[case::explore(&["explore", "--max-orders", "2"], "no order of events gives upstream's golden timeline")]
 fn subject_that_is_wrong_by_itself_is_reported(#[case] words: &[&str], #[case] line: &str) {
     for (case, is_wrong) in [("cases/recreate/a.yaml", false), ("cases/recreate/d.yaml", true)] {
         let ran = Campaign::new().lockstep(&[words, &[case]].concat(), &[]);

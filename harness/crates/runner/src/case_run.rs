@@ -192,14 +192,14 @@ impl<'a> CaseRun<'a> {
     }
 
     /// Whether the subject lacks a controller that the case judges, as the test environment's own
-    /// controller would be judged then, or has other options than the case.
+    /// controller would be judged then, or has other options or another clock than the case.
     fn cannot_be_judged(&mut self) -> bool {
         let lacking = self.session.environment.under_test().first_missing(&self.case.controllers);
         if let Some(controller) = lacking {
             let why = format!("the case judges the {}, and here the test environment has that one", controller.title());
             self.record_trouble(Blame::Environment, why);
         }
-        let Some(why) = self.session.find_option_mismatch(self.case) else { return lacking.is_some() };
+        let Some(why) = self.session.find_mismatch(self.case) else { return lacking.is_some() };
         self.record_trouble(Blame::Environment, why);
         true
     }

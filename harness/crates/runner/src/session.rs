@@ -298,9 +298,9 @@ impl Session {
         self.subject().is_none()
     }
 
-    /// Why the subject's restart options, or the controllers beside it, do not fit the case, if
-    /// they do not.
-    pub(super) fn find_option_mismatch(&self, case: &Case) -> Option<String> {
+    /// Why the subject's restart options, its clock, or the controllers beside it do not fit the
+    /// case, if they do not.
+    pub(super) fn find_mismatch(&self, case: &Case) -> Option<String> {
         let Environment { cluster, cluster_controllers, .. } = &*self.environment;
         let is_ours = cluster.virtual_time_server().is_some() && !cluster_controllers.are_upstream();
         let here = if is_ours { CompanionController::Ours } else { CompanionController::Upstream };

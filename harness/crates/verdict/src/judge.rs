@@ -496,7 +496,7 @@ fn idle() -> VerdictFinding {
 
 /// A subject that wrote nothing is never conformant, whatever happened to the objects.
 fn did_nothing() -> VerdictFinding {
-    let why = "the subject wrote nothing; another controller did the work, or there was none".to_owned();
+    let why = "the subject wrote nothing; another controller did the work, or there was nothing to do".to_owned();
     VerdictFinding {
         place: TimelineLocation::Events,
         label: String::new(),

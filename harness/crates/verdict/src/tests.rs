@@ -394,7 +394,8 @@ fn nothing_is_evidence_after_work_of_another_controller() {
 #[test]
 fn subject_that_wrote_nothing_is_never_conformant() {
     let silent = |builder: RecordingBuilder| builder.foreign_write(&with_patch(&web(), &revision(2))).settled().end();
-    let expected = "inconclusive events the subject wrote nothing; another controller did the work, or there was none";
+    let expected =
+        "inconclusive events the subject wrote nothing; another controller did the work, or there was nothing to do";
     assert_eq!(first_trouble(&silent(untouched().user_step(1, "x"))), expected);
     assert_eq!(first_trouble(&silent(untouched().user_step(1, "x").request("create", "events", 201))), expected);
     assert_eq!(first_trouble(&silent(untouched().user_step(1, "x").request("update", "deployments", 409))), expected);
