@@ -158,7 +158,7 @@ pub(super) fn sentence(finding: &FindingKind) -> String {
             Blame::Subject => format!("the namespace did not settle: {why}"),
         },
         FindingKind::Trouble(Trouble { blame, why, .. }) => match blame {
-            Blame::Environment => format!("the test environment failed: {why}"),
+            Blame::Environment => format!("no verdict: {why}"),
             Blame::Subject => {
                 let why = why.strip_prefix("the step is impossible: ").unwrap_or(why);
                 format!("the subject left this step impossible: {why}")

@@ -104,7 +104,7 @@ fn failure_names_broken_test_environment() {
       step 1  scale 12
       cases/rolling/x.yaml:5  |    - scale: 12
 
-      the test environment failed: the API server went away
+      no verdict: the API server went away
 
       repeat: lockstep run cases/rolling/x.yaml --subject ours
     "#);
