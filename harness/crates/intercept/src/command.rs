@@ -2,7 +2,8 @@
 //!
 //! A command always names a namespace: the subject handles the probe with the same requests, and
 //! changing those would break settling. `nth` selects one of several equal requests; it counts
-//! those that *succeeded*, because refusals and conflicts differ from run to run.
+//! those that *succeeded*, because refusals and conflicts differ from run to run. Before the server
+//! acts, requests that are still under way count as well: a subject may send several at once.
 //!
 //! A request that a command applies to has two sides: the interceptor's ([`ArmedCommand`]), which
 //! may wait for a decision, and that of the command's owner ([`MatchedRequest`]).
@@ -206,23 +207,34 @@ pub(super) fn status_body(reason: &str, message: &str, code: StatusCode, details
 pub(super) struct CommandProgress {
     command: RequestCommand,
     succeeded: u32,
+    /// How many have been passed to the server, and have no answer yet.
+    under_way: u32,
     done: bool,
 }
 
 impl CommandProgress {
     pub(super) fn new(command: RequestCommand) -> Self {
-        Self { command, succeeded: 0, done: false }
+        Self { command, succeeded: 0, under_way: 0, done: false }
     }
 
     /// Handles an arrived request; returns the action that applies now, if any.
     pub(super) fn on_request(&mut self, route: &RequestInfo) -> Option<RequestAction> {
-        let matches = self.command.on.matches(route) && self.succeeded + 1 >= self.command.nth;
-        self.apply(InterceptPoint::Before, matches)
+        if !self.command.on.matches(route) {
+            return None;
+        }
+        let number = self.succeeded + self.under_way + 1;
+        let action = self.apply(InterceptPoint::Before, number >= self.command.nth);
+        self.under_way += u32::from(action.is_none());
+        action
     }
 
     /// Handles an answered request; returns the action that applies to the answer, if any.
     pub(super) fn on_response(&mut self, route: &RequestInfo, status: u16) -> Option<RequestAction> {
-        if !self.command.on.matches(route) || !(200..300).contains(&status) {
+        if !self.command.on.matches(route) {
+            return None;
+        }
+        self.under_way = self.under_way.saturating_sub(1);
+        if !(200..300).contains(&status) {
             return None;
         }
         self.succeeded += 1;
@@ -376,6 +388,17 @@ mod tests {
         assert_eq!(progress.on_request(&update), None);
         let mut always = CommandProgress::new(RequestCommand { on: pattern(), nth: 1, once: false, action });
         assert_eq!((always.on_request(&update), always.on_request(&update)), (Some(action), Some(action)));
+    }
+
+    #[test]
+    fn counts_requests_that_are_under_way_at_once() {
+        let create = route(&Method::POST, SETS);
+        let action = RequestAction::Refuse(RefusalKind::Invalid);
+        let mut progress = CommandProgress::new(RequestCommand { on: pattern(), nth: 3, once: true, action });
+        assert_eq!((progress.on_request(&create), progress.on_request(&create)), (None, None));
+        assert_eq!(progress.on_response(&create, 409), None);
+        assert_eq!(progress.on_request(&create), None, "the refused one does not count");
+        assert_eq!(progress.on_request(&create), Some(action));
     }
 
     #[rstest]
