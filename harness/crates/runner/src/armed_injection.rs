@@ -47,6 +47,11 @@ pub(super) async fn next_intercepted(injection: Option<&mut ArmedInjection<'_>>)
 /// The resource of a watch that the interceptor cannot read.
 pub(super) struct UnreadableWatch(pub(super) String);
 
+/// Why nothing is known of a subject that lists a held kind, for its lists wait as well.
+pub(super) fn decides_late(resource: &str) -> String {
+    format!("the subject lists {resource} while a step holds them, so it decides only when they are no longer held")
+}
+
 /// What the server calls a resource of a case, which may be of a workload.
 pub(super) fn own_resource(workload: Option<&Workload>, resource: &str) -> String {
     workload.map_or(resource, |workload| workload.own_resource(resource)).to_owned()

@@ -14,7 +14,7 @@ use lockstep_recording::{Blame, Effect, ImpossibleStep, Injection, RecordingEntr
 use lockstep_support::clock;
 use serde_json::Value;
 
-use crate::armed_injection::{ArmedInjection, UnreadableWatch, arm, next_intercepted, own_resource};
+use crate::armed_injection::{ArmedInjection, UnreadableWatch, arm, decides_late, next_intercepted, own_resource};
 use crate::case_run::{Abort, CaseRun};
 use crate::decision_request::{DecisionRequest, owner};
 use crate::driver::label;
@@ -96,8 +96,10 @@ impl<'a> CaseRun<'a> {
             self.perform_inner_step(inner).await?;
             self.settle_on_stale_view(inner).await?;
         }
-        if let Some(ArmedInjection::Held { watch, .. }) = self.injection.take() {
-            drop(watch);
+        if let Some(ArmedInjection::Held { watch, .. }) = self.injection.take()
+            && watch.has_held_list()
+        {
+            self.abort(Blame::Environment, decides_late(resource))?;
         }
         Ok(())
     }

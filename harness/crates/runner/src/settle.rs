@@ -8,7 +8,7 @@ use lockstep_recording::{Blame, Trouble};
 use lockstep_support::clock::{self, Instant};
 
 use crate::Session;
-use crate::armed_injection::{ArmedInjection, next_intercepted};
+use crate::armed_injection::{ArmedInjection, decides_late, next_intercepted};
 use crate::case_run::{Abort, CaseRun};
 use crate::observe::Probe;
 use crate::observe::probe::{ANSWER, Reach};
@@ -51,6 +51,7 @@ impl CaseRun<'_> {
     fn excuse_injection(&self, trouble: Trouble) -> Trouble {
         let why = match &self.injection {
             _ if trouble.ended => return trouble,
+            Some(ArmedInjection::Held { watch, resource, .. }) if watch.has_held_list() => decides_late(resource),
             Some(ArmedInjection::Held { watch, resource, .. }) if watch.has_held_request() => {
                 format!("the subject lists or watches {resource} again, which waits as well: {}", trouble.why)
             }

@@ -83,6 +83,8 @@ struct WatchSlot {
     waiting: Option<DelayedMessage>,
     /// Whether a list or a new watch of the held kind has waited.
     has_held_request: bool,
+    /// Whether a list of the held kind has.
+    has_held_list: bool,
     /// Whether a watch that begins with a list was refused since, in place of the old list.
     has_refused_watch: bool,
 }
@@ -169,6 +171,7 @@ impl Control {
                 list_version: None,
                 waiting: None,
                 has_held_request: false,
+                has_held_list: false,
                 has_refused_watch: false,
             },
         );
@@ -291,6 +294,7 @@ impl Control {
                 && *resource == route.resource
                 && (route.namespace.is_empty() || *namespace == route.namespace);
             slot.has_held_request |= holds;
+            slot.has_held_list |= holds && route.verb == Verb::List;
             is_held |= holds;
         }
         is_held
@@ -377,6 +381,11 @@ impl ArmedWatch {
     /// of the hold.
     pub fn has_held_request(&self) -> bool {
         self.control.state().watches.get(&self.id).is_some_and(|slot| slot.has_held_request)
+    }
+
+    /// Whether the subject has sent a list of the held kind, which waits for the end of the hold.
+    pub fn has_held_list(&self) -> bool {
+        self.control.state().watches.get(&self.id).is_some_and(|slot| slot.has_held_list)
     }
 
     /// Whether its event has come.

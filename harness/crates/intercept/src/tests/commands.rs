@@ -132,7 +132,10 @@ async fn hold_knows_whether_a_request_waits_for_its_end() {
     assert!(!hold.has_held_request());
     let waiting = client.request(Form::Json.watch(&interceptor, WATCH));
     tokio::time::timeout(Duration::from_millis(100), waiting).await.unwrap_err();
-    assert!(hold.has_held_request());
+    assert!(hold.has_held_request() && !hold.has_held_list());
+    let waiting = client.request(get(&interceptor, "/apis/apps/v1/replicasets"));
+    tokio::time::timeout(Duration::from_millis(100), waiting).await.unwrap_err();
+    assert!(hold.has_held_list());
 }
 
 #[rstest]
