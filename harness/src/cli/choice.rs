@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use lockstep_case::filter::labels;
-use lockstep_case::model::{ClockKind, DeclaredChange, Step};
+use lockstep_case::model::{ClockKind, DeclaredChange, Fault, FaultPoint, InjectedSteps, InjectionPoint, Step};
 use lockstep_case::rules::Expectation;
 use lockstep_case::{Case, RestartProfile};
 use lockstep_recording::controllers::{Controller, ControllerSet};
@@ -21,6 +21,8 @@ use lockstep_workload::Workload;
 pub(super) struct SubjectScope<'a> {
     /// The controllers that it brings; `None` if it brings any that a case judges.
     pub(super) controllers: Option<&'a ControllerSet>,
+    /// The controllers that it brings in each case; `None` if those that the case judges.
+    pub(super) under_test: Option<&'a ControllerSet>,
     /// Its restart profile; `None` if each case configures it.
     pub(super) profile: Option<RestartProfile>,
     /// Whether it takes restart options.
@@ -51,6 +53,9 @@ enum ExclusionReason {
     Controllers,
     /// It judges a controller that a subject is known not to have.
     Lacks(Controller),
+    /// It keeps pods from a Deployment controller, and the subject is the ReplicaSet controller as
+    /// well, which would not see them either.
+    PodsWithheld,
     Profile(RestartProfile),
     Options,
     /// It has times of day, and the subject runs in real time.
@@ -99,6 +104,10 @@ impl SubjectScope<'_> {
                 let (subjects, title) = (names.join(" and "), controller.title());
                 choice.notes.push(format!("{cases} of the {title} left out, which {subjects} does not have"));
             }
+        }
+        if let Some(cases) = count(ExclusionReason::PodsWithheld) {
+            let line = format!("{cases} left out, where the Deployment controller alone learns of pods late");
+            choice.notes.push(line);
         }
         for profile in RestartProfile::ALL {
             if let Some(cases) = count(ExclusionReason::Profile(profile)) {
@@ -152,6 +161,10 @@ impl SubjectScope<'_> {
         if let Some(controller) = self.specs.iter().find_map(lacking) {
             return Some(ExclusionReason::Lacks(controller));
         }
+        let is_replica_set = |set: &ControllerSet| set.has(Controller::ReplicaSet);
+        if self.under_test.is_some_and(is_replica_set) && !is_replica_set(&case.controllers) && withholds_pods(case) {
+            return Some(ExclusionReason::PodsWithheld);
+        }
         if let (Some(wanted), Some(declared)) = (self.workload, &case.workload)
             && !wanted.is_of_kind(declared)
         {
@@ -186,6 +199,16 @@ fn lacks(spec: &SubjectSpec, controller: Controller) -> bool {
     matches!(spec.can_bring(&judged), Err(SubjectError::Lacks { .. }))
 }
 
+/// Whether the subject learns late of pods in a step of the case.
+fn withholds_pods(case: &Case) -> bool {
+    let is_of_pods = |fault: &Fault| matches!(&fault.point, FaultPoint::Watch { resource, .. } if resource == "pods");
+    let withholds = |step: &Step| {
+        let is_held = |during: &InjectedSteps| during.point == InjectionPoint::HeldWatch("pods".to_owned());
+        step.during.as_ref().is_some_and(is_held) || step.fault.iter().flat_map(Fault::all).any(is_of_pods)
+    };
+    case.given.iter().chain(&case.steps).any(withholds)
+}
+
 /// Whether a patch of the case contains this word as a value.
 fn patches(case: &Case, word: &str) -> bool {
     let quoted = format!("\"{word}\"");
@@ -213,6 +236,13 @@ fn describe_exclusion(case: &Case, why: ExclusionReason) -> String {
         }
         ExclusionReason::Lacks(controller) => {
             format!("it judges the {}, which the subject does not have", controller.title())
+        }
+        ExclusionReason::PodsWithheld => {
+            let judged = &case.controllers;
+            format!(
+                "it keeps pods from the Deployment controller alone, and the subject is the ReplicaSet controller as well; \
+                 --controllers {judged} selects it"
+            )
         }
         ExclusionReason::Profile(profile) => {
             format!("it is of restart profile {profile}; --profile {profile} selects it")
@@ -260,6 +290,7 @@ mod tests {
         let controllers: ControllerSet = controllers.parse().unwrap();
         let scope = SubjectScope {
             controllers: Some(&controllers),
+            under_test: None,
             profile: Some(profile),
             takes_options: false,
             workload: None,
@@ -275,6 +306,7 @@ mod tests {
     fn whole_scope(specs: &[SubjectSpec]) -> SubjectScope<'_> {
         SubjectScope {
             controllers: None,
+            under_test: None,
             profile: None,
             takes_options: true,
             workload: None,
@@ -293,6 +325,29 @@ mod tests {
         let CaseChoice { cases, notes } = of(false);
         assert_eq!(cases.iter().map(|case| case.name.as_str()).collect::<Vec<_>>(), ["a/other"]);
         assert_eq!(notes, ["cases/a/timed.yaml is left out: it has times of day, and the subject runs in real time"]);
+    }
+
+    #[test]
+    fn replicaset_controller_gets_no_cases_that_keep_pods_from_a_deployment_controller() {
+        let withheld = |name: &str, controllers: &str| {
+            let text = format!(
+                "description: x\n{controllers}given:\n  - deployment: {{name: web, replicas: 2, image: \"app:1\"}}\n\
+                 steps:\n  - scale: 3\n    during: {{held: pods}}\n"
+            );
+            case::parse(&format!("cases/{name}.yaml"), name, &text).unwrap()
+        };
+        let cases = || vec![withheld("a/d", ""), withheld("a/e", ""), withheld("a/r", "controllers: [replicaset]\n")];
+        let of = |controllers: &str| {
+            let controllers: ControllerSet = controllers.parse().unwrap();
+            let scope = SubjectScope { under_test: Some(&controllers), ..whole_scope(&[]) };
+            scope.choose(cases(), |case| case.name == "a/d")
+        };
+        assert_eq!((of("deployment").cases.len(), of("deployment").notes.len()), (3, 0));
+        let CaseChoice { cases, notes } = of("deployment,replicaset");
+        assert_eq!(cases.iter().map(|case| &*case.name).collect::<Vec<_>>(), ["a/r"]);
+        let named = "cases/a/d.yaml is left out: it keeps pods from the Deployment controller alone, and the subject is \
+                     the ReplicaSet controller as well; --controllers deployment selects it";
+        assert_eq!(notes, [named, "1 case left out, where the Deployment controller alone learns of pods late"]);
     }
 
     #[test]
@@ -343,6 +398,7 @@ mod tests {
         }
         let scope = SubjectScope {
             controllers: None,
+            under_test: None,
             profile: Some(RestartProfile::Xing),
             takes_options: true,
             workload: None,
@@ -361,6 +417,7 @@ mod tests {
         let controllers = ControllerSet::default();
         let scope = SubjectScope {
             controllers: Some(&controllers),
+            under_test: None,
             profile: None,
             takes_options: false,
             workload: Some(&argo),
@@ -397,6 +454,7 @@ mod tests {
         let argo: Workload = "argo-rollouts".parse().unwrap();
         let scope = |workload, has_deployments| SubjectScope {
             controllers: Some(&controllers),
+            under_test: None,
             profile: None,
             takes_options: false,
             workload,

@@ -178,6 +178,7 @@ impl PlayArgs {
     pub(super) fn choose(&self, selection: &CaseSelection, specs: &[SubjectSpec]) -> Result<Vec<Arc<Case>>, CliError> {
         let is_external = specs.iter().any(SubjectSpec::is_strange);
         let default = ControllerSet::default();
+        let owned = ControllerSet::from_iter([Controller::Deployment, Controller::ReplicaSet]);
         // Another project's controller is one controller with one profile.
         let reference = specs.iter().find_map(SubjectSpec::reference);
         let restarts = Reference::controllers();
@@ -185,6 +186,7 @@ impl PlayArgs {
         let scope = SubjectScope {
             controllers: of_reference
                 .or_else(|| is_external.then(|| self.scope.controllers.as_ref().unwrap_or(&default))),
+            under_test: self.scope.controllers.as_ref().or_else(|| self.has_owned_kind().then_some(&owned)),
             profile: self.scope.profile.or_else(|| match reference {
                 Some(one) => Some(one.profile()),
                 None => is_external.then(RestartProfile::default),
@@ -314,9 +316,12 @@ impl PlayArgs {
     /// The controllers that subjects bring to a case. No cluster has a controller for what a
     /// workload owns in place of ReplicaSets, so the subject brings that one as well.
     fn under_test(&self, case: &Case) -> ControllerSet {
-        let owns = self.common.workload.as_ref().is_some_and(|workload| workload.owns.is_some());
-        let brought = || case.controllers.iter().chain(owns.then_some(Controller::ReplicaSet)).collect();
-        self.scope.controllers.clone().unwrap_or_else(brought)
+        let owned = self.has_owned_kind().then_some(Controller::ReplicaSet);
+        self.scope.controllers.clone().unwrap_or_else(|| case.controllers.iter().chain(owned).collect())
+    }
+
+    fn has_owned_kind(&self) -> bool {
+        self.common.workload.as_ref().is_some_and(|workload| workload.owns.is_some())
     }
 
     /// The cases grouped by the controllers under test, each group with a setup of its own,
