@@ -112,6 +112,13 @@ fn reduce_state(state: &mut State, workload: &Workload) {
     if !workload.claims_own("replicas") {
         NOT_COMPARED.clone_into(&mut state.size);
     }
+    // The server counts a Deployment's annotations as a generation, and not a custom resource's.
+    if !workload.is_deployment() {
+        for field in state.fields.iter_mut().filter(|field| field.key == "generation") {
+            let is_seen = field.value.split_once('/').is_some_and(|(observed, generation)| observed == generation);
+            (if is_seen { "seen" } else { "unseen" }).clone_into(&mut field.value);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -147,6 +154,19 @@ given   x
             serde_json::json!({"apiVersion": "a/v1", "kind": "X", "plural": "xs", "paths": {"/status": null}});
         let shared = timeline(before).comparable_with(&Workload::from_json(described).unwrap());
         assert_eq!(shared.steps[0].checkpoint[1].to_string(), "web - revision=1");
+    }
+
+    #[test]
+    fn generations_of_custom_resources_are_counted_otherwise() {
+        let shared = |generation: &str, version: &str, kind: &str, plural: &str| {
+            let text = format!("given   x\n      = web 1 generation={generation}\nevents  none\n");
+            let description = serde_json::json!({"apiVersion": version, "kind": kind, "plural": plural});
+            let workload = Workload::from_json(description).unwrap();
+            Timeline::parse(&text).unwrap().comparable_with(&workload).steps[0].checkpoint[0].to_string()
+        };
+        assert_eq!(shared("2/2", "a/v1", "X", "xs"), shared("1/1", "a/v1", "X", "xs"));
+        assert_eq!(shared("1/2", "a/v1", "X", "xs"), "web 1 generation=unseen");
+        assert_eq!(shared("2/2", "apps/v1", "Deployment", "deployments"), "web 1 generation=2/2");
     }
 
     #[test]
