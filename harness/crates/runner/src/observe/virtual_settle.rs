@@ -21,6 +21,9 @@ use super::{WatchCache, WatchedKind};
 const QUIET: Duration = Duration::from_millis(500);
 /// The time between two checks: a change late in a silence costs one more silence.
 const LOOK: Duration = Duration::from_millis(50);
+/// The most writes in one settling, and for each pod that is wanted.
+const MOST_WRITES: u64 = 2_000;
+const WRITES_OF_A_POD: u64 = 20;
 
 /// Wait until the namespace has settled. `own_writes` are the harness's own last writes, which the
 /// watches must deliver first.
@@ -30,6 +33,7 @@ pub(crate) async fn settle(
     own_writes: &[(WatchedKind, u64)],
 ) -> SettleOutcome {
     let since = clock::instant();
+    let first = (context.writes)();
     let mut rounds = 0;
     let mut was_right = false;
     loop {
@@ -41,7 +45,15 @@ pub(crate) async fn settle(
         let waits = || (context.acts_later)() || (context.withheld)() > 0;
         let waited = waits();
         let quiet = || (cache.activity(context.namespace), (context.writes)());
-        let still = is_silent(&quiet).await && !waited && !waits();
+        let is_silent = tokio::select! {
+            biased;
+            is_silent = is_silent(&quiet) => is_silent,
+            writes = too_many_writes(cache, context, first) => {
+                let why = format!("never became quiet: {writes} writes in {:?} of its clock", since.elapsed());
+                return SettleOutcome { unsettled: Some(Trouble::new(Blame::Subject, why)), rounds };
+            }
+        };
+        let still = is_silent && !waited && !waits();
         rounds += 1;
         let has_seen_writes = own_writes.iter().all(|(kind, version)| cache.has_seen(*kind, *version));
         let still = still && has_seen_writes;
@@ -57,7 +69,8 @@ pub(crate) async fn settle(
         let withheld = (context.withheld)();
         let unsettled = match stuck {
             _ if withheld > 0 => still_withheld(withheld, budget),
-            Some(trouble) if still || !was_right => wrong_state(&trouble, context),
+            // What the cluster's controllers have not done yet may follow from endless writes.
+            Some(trouble) if still || !was_right && trouble.blame == Blame::Subject => wrong_state(&trouble, context),
             _ if !still => {
                 let writes = || [(context.writes)(), (context.writes_beside)()];
                 let before = writes();
@@ -71,6 +84,26 @@ pub(crate) async fn settle(
         };
         return SettleOutcome { unsettled: Some(unsettled), rounds };
     }
+}
+
+/// Wait until the subject has made more writes than can be right. The clock stands still while a
+/// subject writes without waiting, so the budget does not end that.
+async fn too_many_writes(cache: &WatchCache, context: &SettleContext<'_>, first: u64) -> u64 {
+    let mut changes = cache.listen();
+    loop {
+        changes.changed().await;
+        let writes = (context.writes)() - first;
+        if writes >= MOST_WRITES && writes >= MOST_WRITES + WRITES_OF_A_POD * wanted_pods(cache, context.namespace) {
+            return writes;
+        }
+    }
+}
+
+/// How many pods the case wants. A subject decides the sizes of a Deployment's ReplicaSets.
+fn wanted_pods(cache: &WatchCache, namespace: &str) -> u64 {
+    let deployments = cache.list(WatchedKind::Deployment, namespace);
+    let sized = if deployments.is_empty() { cache.list(WatchedKind::ReplicaSet, namespace) } else { deployments };
+    sized.iter().map(|one| u64::try_from(one.int("/spec/replicas")).unwrap_or(0)).sum()
 }
 
 /// In the middle of a step: wait until all controllers but the blocked one have nothing left to do.
@@ -108,6 +141,7 @@ async fn is_silent<T: PartialEq>(happened: &impl Fn() -> T) -> bool {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
 
     use lockstep_case::model::Terminations;
     use lockstep_recording::ChangeType;
@@ -167,10 +201,16 @@ mod tests {
         assert!(took >= lag + QUIET && took <= lag + 2 * QUIET, "{took:?}");
     }
 
-    /// The trouble where the subject, or another client, writes every tenth of a second.
-    async fn trouble_of_endless_writes(by_subject: bool) -> Trouble {
+    /// The trouble where the subject, or another client, writes every tenth of a second, and perhaps
+    /// the cluster's ReplicaSet controller lags behind.
+    async fn trouble_of_endless_writes(by_subject: bool, lags: bool) -> Trouble {
         let (cache, under_test, since) = (Arc::new(WatchCache::default()), ControllerSet::default(), clock::instant());
         cache.follow("ns");
+        if lags {
+            let rs = json!({"metadata": {"namespace": "ns", "name": "rs", "resourceVersion": "1"},
+                "status": {"replicas": 1}});
+            cache.deliver(WatchedKind::ReplicaSet, ChangeType::Added, rs);
+        }
         let writer = Arc::clone(&cache);
         let writing = tokio::spawn(async move {
             for version in 1_u64.. {
@@ -187,11 +227,39 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn subject_that_writes_without_waiting_is_stopped() {
+        let (cache, under_test, writes) =
+            (Arc::new(WatchCache::default()), ControllerSet::default(), AtomicU64::new(0));
+        cache.follow("ns");
+        let context = SettleContext { writes: &|| writes.load(Ordering::Relaxed), ..context(&under_test) };
+        let writing = async {
+            loop {
+                let version = 1 + writes.fetch_add(1, Ordering::Relaxed);
+                let meta = json!({"namespace": "ns", "name": "a", "resourceVersion": version.to_string()});
+                cache.deliver(WatchedKind::Deployment, ChangeType::Modified, json!({"metadata": meta}));
+                tokio::task::yield_now().await;
+            }
+        };
+        let settled = tokio::select! {
+            biased;
+            settled = settle(&cache, &context, &[]) => settled,
+            () = writing => return,
+        };
+        let trouble = settled.unsettled.expect("it never settles");
+        assert_eq!(
+            (trouble.blame, trouble.why.as_str()),
+            (Blame::Subject, "never became quiet: 2000 writes in 0ns of its clock")
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn writes_of_other_clients_are_not_the_subjects_fault() {
-        let others = trouble_of_endless_writes(false).await;
+        let others = trouble_of_endless_writes(false, false).await;
         assert_eq!((others.blame, others.why.as_str()), (Blame::Environment, OTHERS_WRITE));
-        let subject = trouble_of_endless_writes(true).await;
-        assert_eq!(subject.blame, Blame::Subject);
-        assert_eq!(subject.why, "never became quiet: 10 more writes after 20s");
+        for lags in [false, true] {
+            let subject = trouble_of_endless_writes(true, lags).await;
+            assert_eq!(subject.blame, Blame::Subject);
+            assert_eq!(subject.why, "never became quiet: 10 more writes after 20s");
+        }
     }
 }
