@@ -28,9 +28,15 @@ const BURST_LOST: &str = "the step cannot be compared: pods that it makes ready 
     and how many of them were ready by then is chance; leave out `atomic`, name the ReplicaSet with `of`, or add \
     minReadySeconds";
 
+/// The number of sub-steps after which they are counted against the pods.
+const FEW_SUB_STEPS: u32 = 500;
+
 /// The most sub-steps of a step with `all` or `every`. If pods are left after them, the subject
-/// creates pods without end.
-const MOST_SUB_STEPS: u32 = 100_000;
+/// creates pods without end. In proportion to the pods, because a subject that replaces each pod
+/// that a step removes would otherwise be played for hours.
+fn most_sub_steps(pods: usize) -> u32 {
+    u32::try_from(pods.saturating_mul(20)).unwrap_or(u32::MAX).clamp(FEW_SUB_STEPS, 100_000)
+}
 
 pub(super) struct CaseRun<'a> {
     pub(super) session: &'a Session,
@@ -230,16 +236,20 @@ impl<'a> CaseRun<'a> {
             if pods.count != CountSpec::All {
                 return self.run_operation(step, 0, part, &step.operation).await;
             }
-            for _ in 0..MOST_SUB_STEPS {
+            let mut done = 0;
+            loop {
                 if self.next_pods(operation, pods, 1).is_empty() {
                     return Ok(());
+                }
+                if self.are_too_many(done) {
+                    return self.abort_as_endless(done);
                 }
                 self.run_operation(step, 0, part, &step.operation).await?;
                 if !operation.repeats() {
                     return Ok(());
                 }
+                done += 1;
             }
-            return self.abort_as_endless();
         }
         self.run_step(step, 0).await
     }
@@ -252,7 +262,7 @@ impl<'a> CaseRun<'a> {
             return self.run_batches(step, index, (operation, pods, share)).await;
         }
         // One pod a step: only then is the next decision determined.
-        let most = MOST_SUB_STEPS;
+        let most = u32::MAX;
         let limit = match pods.count {
             CountSpec::All if operation.repeats() => most,
             // A failed pod is replaced by one that could fail too, so only the pods that exist now
@@ -261,14 +271,16 @@ impl<'a> CaseRun<'a> {
             CountSpec::Exactly(number) => number,
         };
         for part in 1..=limit {
-            if pods.count == CountSpec::All && self.next_pods(operation, pods, 1).is_empty() {
-                return Ok(());
+            if pods.count == CountSpec::All {
+                if self.next_pods(operation, pods, 1).is_empty() {
+                    return Ok(());
+                }
+                if operation.repeats() && self.are_too_many(part - 1) {
+                    return self.abort_as_endless(part - 1);
+                }
             }
             let number = if pods.count == CountSpec::Exactly(1) { 0 } else { part };
             self.run_operation(step, index, number, &step.operation.for_pod(part)).await?;
-        }
-        if pods.count == CountSpec::All && operation.repeats() && !self.next_pods(operation, pods, 1).is_empty() {
-            return self.abort_as_endless();
         }
         Ok(())
     }
@@ -284,20 +296,36 @@ impl<'a> CaseRun<'a> {
         let selected = deployments.iter().filter(|one| pods.deployment.as_ref().is_none_or(|name| one.name == *name));
         let wanted: i64 = selected.map(|one| one.int("/spec/replicas")).sum();
         let most = usize::try_from(share.of(u64::try_from(wanted).unwrap_or(0))).unwrap_or(usize::MAX);
-        for part in 1..=MOST_SUB_STEPS {
+        let mut part = 0;
+        loop {
             let found = self.next_pods(operation, pods, most).len();
             if found == 0 {
                 return Ok(());
             }
+            if self.are_too_many(part) {
+                return self.abort_as_endless(part);
+            }
+            part += 1;
             let batch = step.operation.for_batch(u32::try_from(found).unwrap_or(u32::MAX));
             self.run_operation(step, index, part, &batch).await?;
         }
-        self.abort_as_endless()
+    }
+
+    /// Whether so many sub-steps are more than the pods that there are and that are wanted can need.
+    fn are_too_many(&self, done: u32) -> bool {
+        if done == 0 || !done.is_multiple_of(FEW_SUB_STEPS) {
+            return false;
+        }
+        let list = |kind| self.session.environment.cache.list(kind, &self.namespace);
+        let sized = list(WatchedKind::Deployment).into_iter().chain(list(WatchedKind::ReplicaSet));
+        let wanted: i64 = sized.map(|one| one.int("/spec/replicas")).sum();
+        let wanted = usize::try_from(wanted).unwrap_or(0);
+        done >= most_sub_steps(wanted.saturating_add(list(WatchedKind::Pod).len()))
     }
 
     /// The subject keeps creating pods for the step to act on.
-    fn abort_as_endless(&mut self) -> Result<(), Abort> {
-        let why = format!("new pods keep coming: pods are left after {MOST_SUB_STEPS} sub-steps");
+    fn abort_as_endless(&mut self, done: u32) -> Result<(), Abort> {
+        let why = format!("new pods keep coming: pods are left after {done} sub-steps");
         self.abort(Blame::Subject, why)
     }
 
@@ -563,5 +591,15 @@ impl CaseRun<'_> {
         let pods = self.session.environment.cache.list(WatchedKind::Pod, &self.namespace);
         let is_alive = |pod: &CachedObject| pods.iter().any(|one| one.name == pod.name && one.alive());
         if burst.iter().all(is_alive) { Ok(()) } else { self.abort(Blame::Environment, BURST_LOST.to_owned()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sub_steps_end_in_proportion_to_the_pods() {
+        assert_eq!([0, 4, 1_000, 1_000_000].map(most_sub_steps), [500, 500, 20_000, 100_000]);
     }
 }
