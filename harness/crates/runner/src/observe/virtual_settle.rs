@@ -49,7 +49,7 @@ pub(crate) async fn settle(
             biased;
             is_silent = is_silent(&quiet) => is_silent,
             writes = too_many_writes(cache, context, first) => {
-                let why = format!("never became quiet: {writes} writes in {:?} of its clock", since.elapsed());
+                let why = format!("never became quiet: {writes} writes in {:?} of virtual time", since.elapsed());
                 return SettleOutcome { unsettled: Some(Trouble::new(Blame::Subject, why)), rounds };
             }
         };
@@ -248,7 +248,7 @@ mod tests {
         let trouble = settled.unsettled.expect("it never settles");
         assert_eq!(
             (trouble.blame, trouble.why.as_str()),
-            (Blame::Subject, "never became quiet: 2000 writes in 0ns of its clock")
+            (Blame::Subject, "never became quiet: 2000 writes in 0ns of virtual time")
         );
     }
 
