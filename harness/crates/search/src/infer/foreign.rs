@@ -12,8 +12,8 @@ use serde_json::{Map, Value, json};
 
 use super::live::{self, LiveObjects, REVISION, Revisions, int, text};
 use super::step_text::{StepText, flow, merge_patch_step, word};
-use super::template::TemplateShape;
-use super::user_writes::{FOREIGN, LAST_APPLIED, TemplateNumbers, finalizers};
+use super::template::{CaseTemplates, TemplateShape};
+use super::user_writes::{FOREIGN, LAST_APPLIED, finalizers};
 
 /// The label that a case's Deployment selects by.
 const APP: &str = "app";
@@ -43,7 +43,7 @@ impl<'a> CaseLabels<'a> {
 }
 
 /// The step that creates a ReplicaSet which no controller has created.
-pub(super) fn creation_step(set: &Value, deployment: &Value, templates: &mut TemplateNumbers) -> StepText {
+pub(super) fn creation_step(set: &Value, deployment: &Value, templates: &mut CaseTemplates) -> StepText {
     let labels = CaseLabels::of(deployment);
     let (own, template) = (live::template(deployment), live::template(set));
     let mut shape = TemplateShape::of(&template);
@@ -114,7 +114,7 @@ pub(super) fn patch_step(
     (before, after): (&Value, &Value),
     number: usize,
     live: &LiveObjects<'_>,
-    templates: &mut TemplateNumbers,
+    templates: &mut CaseTemplates,
     revisions: &Revisions,
 ) -> Option<StepText> {
     let labels = live.deployment().map(CaseLabels::of);
@@ -147,7 +147,7 @@ pub(super) fn patch_step(
         let (one, two) = (TemplateShape::of(&old), TemplateShape::of(&new));
         let mut template = match relabelled.is_empty() || !one.differs_in_container_alone(&two) {
             true => {
-                let wording = one.change_to(&two, "", templates.number(&new));
+                let wording = templates.change(&old, &new, "");
                 note += &wording
                     .left_out
                     .map_or_else(String::new, |places| format!("; the template also differs in {places}"));

@@ -54,7 +54,7 @@ use self::marks::{Marking, annotate_recording, mark_recording};
 use self::moves::{Scan, ScanResult};
 use self::step_text::StepText;
 use self::steps::InferredStep;
-use self::template::TemplateShape;
+use self::template::CaseTemplates;
 use self::user_writes::{creation, finalizer_step, finalizers};
 
 /// A case, and the recording that it was inferred from, with a mark for each step.
@@ -140,7 +140,7 @@ pub fn infer(recording: &Recording, name: &str, arranged: &Arrangements) -> Resu
         live.apply(version);
     }
     let given = GivenSteps::of(&live, terminates);
-    let scan = Scan::new(live, given.revisions.clone(), terminates, recording);
+    let scan = Scan::new(live, (given.revisions.clone(), given.templates.clone()), terminates, recording);
     let ScanResult { happenings, settled, unknown } = scan.scan(recording, stage);
     let timed = deployments(recording).any(|object| int(object, "/spec/minReadySeconds") > 0);
     let mut steps = steps::steps(&happenings, arranged, timed);
@@ -320,6 +320,7 @@ struct GivenSteps {
     steps: Vec<StepText>,
     /// Translates the cluster's revisions into the case's.
     revisions: Revisions,
+    templates: CaseTemplates,
 }
 
 impl GivenSteps {
@@ -335,13 +336,13 @@ impl GivenSteps {
         let mut generation = 1;
         let wait = Some(int(deployment, "/spec/minReadySeconds")).filter(|seconds| *seconds > 0);
         let wait = || wait.map(|seconds| StepText::plain(format!("advance: {}s", seconds + 1)));
-        for (number, pair) in (2..).zip(sets.windows(2)) {
+        let mut templates = CaseTemplates::default();
+        templates.create(&live::template(sets.first().unwrap_or(&deployment)));
+        for pair in sets.windows(2) {
             let [before, after] = pair else { continue };
             steps.push(StepText::plain("ready: {pods: all}"));
             steps.extend(wait());
-            let (before, after) =
-                (TemplateShape::of(&live::template(before)), TemplateShape::of(&live::template(after)));
-            let wording = before.change_to(&after, name, number);
+            let wording = templates.change(&live::template(before), &live::template(after), name);
             let note = wording.left_out.map(|places| format!("the template also differs in {places}"));
             steps.push(StepText::noted(wording.step, note));
             // A Recreate waits until the old pods are gone.
@@ -364,7 +365,7 @@ impl GivenSteps {
             steps.push(finalizer_step(&format!("replicaset/rs{number}"), set));
         }
         let revisions = Revisions::new(&sets, int(deployment, "/metadata/generation"), generation);
-        Self { steps, revisions }
+        Self { steps, revisions, templates }
     }
 }
 

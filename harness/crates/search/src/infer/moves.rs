@@ -13,8 +13,9 @@ use super::live::{
     self, DEPLOYMENT, LiveObjects, POD, REPLICA_SET, Revisions, has_ended, int, is_deleting, ready_since, text, uid,
 };
 use super::step_text::{StepText, flow};
+use super::template::CaseTemplates;
 use super::timing::{MoveSummary, TimedWait, Timers};
-use super::user_writes::{self, TemplateNumbers};
+use super::user_writes;
 
 /// Something that no controller did, or a time in which nothing happened.
 #[derive(Debug)]
@@ -74,7 +75,7 @@ pub(super) enum PodAction {
 /// Scans a recording.
 pub(super) struct Scan<'a> {
     live: LiveObjects<'a>,
-    templates: TemplateNumbers,
+    templates: CaseTemplates,
     revisions: Revisions,
     /// Whether the end of a deletion is a step of its own.
     terminates: bool,
@@ -99,8 +100,12 @@ pub(super) struct ScanResult {
 
 impl<'a> Scan<'a> {
     /// Start with these objects.
-    pub(super) fn new(live: LiveObjects<'a>, revisions: Revisions, terminates: bool, recording: &'a Recording) -> Self {
-        let mut templates = TemplateNumbers::default();
+    pub(super) fn new(
+        live: LiveObjects<'a>,
+        (revisions, mut templates): (Revisions, CaseTemplates),
+        terminates: bool,
+        recording: &'a Recording,
+    ) -> Self {
         for set in live.sets() {
             templates.number(&live::template(set));
         }
@@ -198,7 +203,10 @@ impl<'a> Scan<'a> {
                         vec![user_writes::without_finalizers(&format!("deployment/{}", version.name))]
                     }
                     (ChangeType::Deleted, _) => Vec::new(),
-                    (_, None) => vec![StepText::plain(user_writes::creation(after, None))],
+                    (_, None) => {
+                        self.templates.create(&live::template(after));
+                        vec![StepText::plain(user_writes::creation(after, None))]
+                    }
                     (_, Some(before)) => {
                         user_writes::user_steps(before, after, &self.live, &mut self.templates, &self.revisions)
                     }

@@ -44,6 +44,114 @@ pub(super) struct Wording {
     pub(super) left_out: Option<String>,
     /// Whether only the image changed.
     pub(super) is_image: bool,
+    /// Whether the case then has the template that it had in place of this one before.
+    pub(super) is_exact: bool,
+}
+
+/// What a case has in place of a recorded template. It depends on the changes that led there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct CaseTemplate {
+    image: String,
+    /// The variables that the case has set.
+    env: BTreeMap<String, String>,
+    /// When it was restarted last, by the recording; `None` if not since the beginning.
+    restarted: Option<String>,
+}
+
+impl CaseTemplate {
+    /// That of a Deployment that the case creates with this template.
+    pub(super) fn created(template: &Value) -> Self {
+        Self { image: TemplateShape::of(template).image, env: BTreeMap::new(), restarted: None }
+    }
+
+    /// How a case of the Deployment `name` gets from this template to one that it had before, if it
+    /// can: the time of a restart is the case's own.
+    fn change_to(&self, earlier: &Self, name: &str) -> Option<Wording> {
+        let ends_restart = self.restarted != earlier.restarted;
+        if self == earlier || ends_restart && earlier.restarted.is_some() {
+            return None;
+        }
+        let image = (self.image != earlier.image).then(|| earlier.image.clone());
+        let changed = earlier.env.iter().filter(|(key, value)| self.env.get(*key) != Some(*value));
+        let env = changed.map(|(key, value)| (key.as_str(), value.clone())).collect();
+        let gone: Vec<&String> = self.env.keys().filter(|key| !earlier.env.contains_key(*key)).collect();
+        let mut wording = Wording::of_container(image, &env);
+        if gone.is_empty() && !ends_restart {
+            return Some(wording);
+        }
+        if let Some(container) = wording.patch.pointer_mut("/spec/containers/0").and_then(Value::as_object_mut)
+            && !gone.is_empty()
+        {
+            let variables = container.entry("env").or_insert_with(|| json!([])).as_array_mut();
+            variables
+                .into_iter()
+                .for_each(|all| all.extend(gone.iter().map(|key| json!({"name": key, "$patch": "delete"}))));
+        }
+        if ends_restart {
+            wording.patch["metadata"] = json!({"annotations": {RESTARTED_AT: null}});
+        }
+        let patch = json!({"target": format!("deployment/{name}"), "patch": {"spec": {"template": wording.patch}}});
+        Some(Wording { step: format!("patch: {}", flow(&patch)), is_image: false, ..wording })
+    }
+
+    /// After this change to another template.
+    fn changed(&self, before: &TemplateShape, after: &TemplateShape, wording: &Wording) -> Self {
+        let mut next = self.clone();
+        match wording.patch.at("/spec/containers/0") {
+            None => next.restarted.clone_from(&after.restarted),
+            Some(container) => {
+                if before.image != after.image {
+                    next.image.clone_from(&after.image);
+                }
+                let variables = container.get("env").and_then(Value::as_array).into_iter().flatten();
+                next.env.extend(variables.map(|one| (text(one, "/name").to_owned(), text(one, "/value").to_owned())));
+            }
+        }
+        next
+    }
+}
+
+/// Pod templates by number, in the order of their appearance, with what the case has in place of
+/// each. A template that comes back must be the same in the case too: its ReplicaSet has it.
+#[derive(Debug, Default, Clone)]
+pub(super) struct CaseTemplates(Vec<(Value, Option<CaseTemplate>)>);
+
+impl CaseTemplates {
+    /// The number of a template, from 1.
+    pub(super) fn number(&mut self, template: &Value) -> usize {
+        let known = self.0.iter().position(|(known, _)| known == template);
+        known.map_or_else(
+            || {
+                self.0.push((template.clone(), None));
+                self.0.len()
+            },
+            |at| at + 1,
+        )
+    }
+
+    /// The case creates a Deployment with this template.
+    pub(super) fn create(&mut self, template: &Value) {
+        let number = self.number(template);
+        self.0[number - 1].1 = Some(CaseTemplate::created(template));
+    }
+
+    /// How a case of the Deployment `name` changes one template into the other.
+    pub(super) fn change(&mut self, old: &Value, new: &Value, name: &str) -> Wording {
+        let (from, to) = (self.number(old), self.number(new));
+        let (before, after) = (TemplateShape::of(old), TemplateShape::of(new));
+        let wording = before.change_to(&after, name, to);
+        match (self.0[from - 1].1.as_ref(), self.0[to - 1].1.as_ref()) {
+            (Some(one), Some(earlier)) => match one.change_to(earlier, name) {
+                Some(exact) => Wording { left_out: wording.left_out, ..exact },
+                None => wording,
+            },
+            (Some(one), None) => {
+                self.0[to - 1].1 = Some(one.changed(&before, &after, &wording));
+                Wording { is_exact: true, ..wording }
+            }
+            (None, _) => wording,
+        }
+    }
 }
 
 impl TemplateShape {
@@ -114,7 +222,8 @@ impl TemplateShape {
         if only_restarted {
             let annotations = json!({"annotations": {RESTARTED_AT: next.restarted}});
             let step = format!("restart: {name}");
-            return Wording { step, patch: json!({"metadata": annotations}), left_out: None, is_image: false };
+            let patch = json!({"metadata": annotations});
+            return Wording { step, patch, left_out: None, is_image: false, is_exact: false };
         }
         let mut left_out = other_rest;
         left_out.extend(gone.then(|| "/spec/containers/0/env".to_owned()));
@@ -122,6 +231,14 @@ impl TemplateShape {
         if !left_out.is_empty() || image.is_none() && env.is_empty() {
             env.insert(REST, number.to_string());
         }
+        let left_out = (!left_out.is_empty()).then(|| left_out.join(", "));
+        Wording { left_out, is_exact: false, ..Wording::of_container(image, &env) }
+    }
+}
+
+impl Wording {
+    /// Another image or other variables, or both.
+    fn of_container(image: Option<String>, env: &BTreeMap<&str, String>) -> Self {
         let is_image = image.is_some() && env.is_empty();
         let variables: Vec<Value> = env.iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
         let mut container = Map::from_iter([("name".to_owned(), json!(CONTAINER))]);
@@ -135,8 +252,8 @@ impl TemplateShape {
             container.insert("env".to_owned(), variables.into());
         }
         let step = format!("set: {{{}}}", fields.join(", "));
-        let left_out = (!left_out.is_empty()).then(|| left_out.join(", "));
-        Wording { step, patch: json!({"spec": {"containers": [container]}}), left_out, is_image }
+        let patch = json!({"spec": {"containers": [container]}});
+        Self { step, patch, left_out: None, is_image, is_exact: true }
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::live::{self, LiveObjects, REVISION, REVISION_HISTORY, Revisions, is_deleting, text};
 use super::step_text::{StepText, flow, merge_patch_step, quoted, word};
-use super::template::{TemplateShape, Wording};
+use super::template::{CaseTemplates, TemplateShape, Wording};
 
 /// The annotation in which kubectl stores the manifest that was applied last.
 pub(super) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -26,24 +26,6 @@ const NOT_COPIED: [&str; 4] =
 const DEFAULT_BOUND: &str = "25%";
 const DEFAULT_DEADLINE: i64 = 600;
 const DEFAULT_HISTORY: i64 = 10;
-
-/// Pod templates by number, in the order of their appearance.
-#[derive(Debug, Default)]
-pub(super) struct TemplateNumbers(Vec<Value>);
-
-impl TemplateNumbers {
-    /// The number of a template, from 1.
-    pub(super) fn number(&mut self, template: &Value) -> usize {
-        let known = self.0.iter().position(|known| known == template);
-        known.map_or_else(
-            || {
-                self.0.push(template.clone());
-                self.0.len()
-            },
-            |at| at + 1,
-        )
-    }
-}
 
 /// The step that creates a Deployment as it is, or with the template of its first ReplicaSet.
 pub(super) fn creation(deployment: &Value, first_set: Option<&Value>) -> String {
@@ -84,7 +66,7 @@ pub(super) fn user_steps(
     before: &Value,
     after: &Value,
     live: &LiveObjects<'_>,
-    templates: &mut TemplateNumbers,
+    templates: &mut CaseTemplates,
     revisions: &Revisions,
 ) -> Vec<StepText> {
     if is_rolled_back(before, after) {
@@ -108,11 +90,8 @@ pub(super) fn user_steps(
     if finalizers(before) != finalizers(after) {
         all.push(finalizer_step(&format!("deployment/{name}"), after));
     }
-    let wording = changed.contains("template").then(|| {
-        let (old, new) = (live::template(before), live::template(after));
-        let number = templates.number(&new);
-        TemplateShape::of(&old).change_to(&TemplateShape::of(&new), name, number)
-    });
+    let wording =
+        changed.contains("template").then(|| templates.change(&live::template(before), &live::template(after), name));
     let fields: Vec<&str> = changed.iter().map(String::as_str).collect();
     match (fields.as_slice(), wording) {
         ([], _) => {}
@@ -240,7 +219,7 @@ fn find_undo(before: &Value, after: &Value, live: &LiveObjects<'_>) -> Option<Un
 /// `restart` can express.
 fn new_template(after: &Value, undo: Option<UndoTarget>, revisions: &Revisions, wording: Wording) -> StepText {
     // An undo also copies the annotations of that ReplicaSet.
-    let Some(undo) = undo.filter(|undo| undo.is_copied || !wording.is_image) else {
+    let Some(undo) = undo.filter(|undo| undo.is_copied || !wording.is_exact) else {
         let note = wording
             .left_out
             .map(|places| format!("the template also changed in {places}, for which REST_OF_TEMPLATE stands"));

@@ -245,3 +245,30 @@ fn given_includes_initial_finalizers() {
     let (given, _) = inferred.case.source.split_once("\nsteps:\n").unwrap();
     assert!(given.contains("patch: {target: deployment/web, type: merge, patch: {metadata: {finalizers:"), "{given}");
 }
+
+/// A Deployment at generation 9 and more, whose containers ask for this much of a processor.
+fn asking(cpu: Option<&str>, generation: i64) -> Value {
+    let mut deployment = with("RollingUpdate", 0, "app:7", (generation, 9), BEGAN);
+    if let Some(cpu) = cpu {
+        deployment["spec"]["template"]["spec"]["containers"][0]["resources"] = json!({"requests": {"cpu": cpu}});
+    }
+    deployment
+}
+
+/// An older manifest is applied again. Its ReplicaSet has the template still, so the case must come
+/// back to the template that it had, without the variable that stands for the other one.
+#[rstest]
+#[case::with_another_size(json!({"spec": {"replicas": 3}}), "{spec: {replicas: 3, template: ")]
+#[case::while_it_is_paused(json!({"spec": {"paused": true}}), "{spec: {paused: true, template: ")]
+fn a_template_that_comes_back_is_the_same_in_the_case(#[case] change: Value, #[case] begins: &str) {
+    let mut again = asking(None, 11);
+    json_patch::merge(&mut again, &change);
+    let inferred = begun_with(&asking(None, 9))
+        .version(DEPLOYMENT, ChangeType::Modified, &asking(Some("2"), 10))
+        .version(DEPLOYMENT, ChangeType::Modified, &again)
+        .inferred();
+    let without = r#"{spec: {containers: [{env: [{"$patch": "delete", name: "REST_OF_TEMPLATE"}], name: "app"}]}}"#;
+    let patch = format!("{{patch: {{patch: {begins}{without}}}}}, target: \"deployment/web\"}}}}");
+    let line = format!("- together: [{{set: {{env: {{REST_OF_TEMPLATE: \"3\"}}}}}}, {patch}]");
+    assert_eq!(steps(&inferred).last(), Some(&line.as_str()));
+}
