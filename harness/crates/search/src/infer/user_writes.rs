@@ -77,31 +77,33 @@ pub(super) fn user_steps(
     let changed = changed_fields(before, after);
     let only_template = changed.len() == 1 && changed.contains("template");
     let undo = find_undo(before, after, live).filter(|_| only_template);
-    if let Some(metadata) = metadata_patch(before, after, undo.is_some_and(|undo| undo.is_copied)) {
-        let patch = flow(&json!({"target": format!("deployment/{name}"), "patch": {"metadata": metadata}}));
-        all.push(StepText::plain(format!("patch: {patch}")));
-    }
+    let mut metadata = metadata_patch(before, after, undo.is_some_and(|undo| undo.is_copied)).unwrap_or_default();
     if let Some(revision) = edited_revision(before, after, live, revisions) {
-        let annotations = json!({REVISION: revision});
-        let patch =
-            json!({"target": format!("deployment/{name}"), "patch": {"metadata": {"annotations": annotations}}});
-        all.push(StepText::plain(format!("patch: {}", flow(&patch))));
+        metadata["annotations"][REVISION] = revision;
     }
     if finalizers(before) != finalizers(after) {
         all.push(finalizer_step(&format!("deployment/{name}"), after));
     }
     let wording =
         changed.contains("template").then(|| templates.change(&live::template(before), &live::template(after), name));
+    // A write of annotations and of the spec raises the generation once, two writes do so twice.
+    let is_one = metadata.get("annotations").is_some() && wording.as_ref().is_none_or(|wording| wording.is_exact);
+    if !metadata.is_null() && (changed.is_empty() || !is_one) {
+        let patch =
+            json!({"target": format!("deployment/{name}"), "patch": {"metadata": std::mem::take(&mut metadata)}});
+        all.push(StepText::plain(format!("patch: {}", flow(&patch))));
+    }
     let fields: Vec<&str> = changed.iter().map(String::as_str).collect();
     match (fields.as_slice(), wording) {
         ([], _) => {}
+        (_, wording) if is_one => all.push(patch_step(name, metadata, &fields, after, wording)),
         (["template"], Some(wording)) => all.push(new_template(after, undo, revisions, wording)),
         (["replicas"], _) => all.push(StepText::plain(format!("scale: {}", live::int(after, "/spec/replicas")))),
         (["paused"], _) => {
             let paused = after.at("/spec/paused") == Some(&Value::Bool(true));
             all.push(StepText::plain(format!("{}: {name}", if paused { "pause" } else { "resume" })));
         }
-        (_, wording) => all.push(patch_step(name, &fields, after, wording)),
+        (_, wording) => all.push(patch_step(name, metadata, &fields, after, wording)),
     }
     if is_deleting(after) && !is_deleting(before) {
         all.push(deletion_step(after));
@@ -238,7 +240,7 @@ fn new_template(after: &Value, undo: Option<UndoTarget>, revisions: &Revisions, 
 }
 
 /// Several fields in one write, as `kubectl apply` and `edit` make them.
-fn patch_step(name: &str, fields: &[&str], after: &Value, wording: Option<Wording>) -> StepText {
+fn patch_step(name: &str, metadata: Value, fields: &[&str], after: &Value, wording: Option<Wording>) -> StepText {
     let mut spec = Map::new();
     for field in fields.iter().filter(|field| **field != "template") {
         let mut value = after.at("/spec").and_then(|spec| spec.get(*field)).cloned().unwrap_or_default();
@@ -252,7 +254,11 @@ fn patch_step(name: &str, fields: &[&str], after: &Value, wording: Option<Wordin
         spec.insert("template".to_owned(), wording.patch);
         note = wording.left_out.map(|places| format!("the template also changed in {places}"));
     }
-    let patch = json!({"target": format!("deployment/{name}"), "patch": {"spec": spec}});
+    let mut patch = json!({"spec": spec});
+    if !metadata.is_null() {
+        patch["metadata"] = metadata;
+    }
+    let patch = json!({"target": format!("deployment/{name}"), "patch": patch});
     StepText::noted(format!("patch: {}", flow(&patch)), note)
 }
 

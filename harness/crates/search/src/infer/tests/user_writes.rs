@@ -259,6 +259,10 @@ fn asking(cpu: Option<&str>, generation: i64) -> Value {
 /// back to the template that it had, without the variable that stands for the other one.
 #[rstest]
 #[case::with_another_size(json!({"spec": {"replicas": 3}}), "{spec: {replicas: 3, template: ")]
+#[case::with_an_annotation(
+    json!({"metadata": {"annotations": {"team": "b"}}}),
+    r#"{metadata: {annotations: {team: "b"}}, spec: {template: "#
+)]
 #[case::while_it_is_paused(json!({"spec": {"paused": true}}), "{spec: {paused: true, template: ")]
 fn a_template_that_comes_back_is_the_same_in_the_case(#[case] change: Value, #[case] begins: &str) {
     let mut again = asking(None, 11);
@@ -271,4 +275,17 @@ fn a_template_that_comes_back_is_the_same_in_the_case(#[case] change: Value, #[c
     let patch = format!("{{patch: {{patch: {begins}{without}}}}}, target: \"deployment/web\"}}}}");
     let line = format!("- together: [{{set: {{env: {{REST_OF_TEMPLATE: \"3\"}}}}}}, {patch}]");
     assert_eq!(steps(&inferred).last(), Some(&line.as_str()));
+}
+
+/// A write of annotations and of the spec raises the generation once, and two steps would raise it
+/// twice.
+#[test]
+fn one_write_of_annotations_and_a_template_is_one_step() {
+    let mut deployment = with("RollingUpdate", 0, "app:8", (10, 9), BEGAN);
+    deployment["metadata"]["annotations"]["team"] = json!("b");
+    let begun = begun_with(&with("RollingUpdate", 0, "app:7", (9, 9), BEGAN));
+    let inferred = begun.version(DEPLOYMENT, ChangeType::Modified, &deployment).inferred();
+    let template = r#"{spec: {containers: [{image: "app:8", name: "app"}]}}"#;
+    let both = format!("{{metadata: {{annotations: {{team: \"b\"}}}}, spec: {{template: {template}}}}}");
+    assert_eq!(steps(&inferred), [format!("- patch: {{patch: {both}, target: \"deployment/web\"}}")]);
 }
