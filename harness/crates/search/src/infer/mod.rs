@@ -358,6 +358,15 @@ impl GivenSteps {
         if paused && !sets.is_empty() {
             steps.push(StepText::plain(format!("pause: {name}")));
             generation += 1;
+            // A template that waits for the end of the pause has no ReplicaSet.
+            let newest = sets.last().map(|set| live::template(set)).unwrap_or_default();
+            let pending = live::template(deployment);
+            if pending != newest {
+                let wording = templates.change(&newest, &pending, name);
+                let note = wording.left_out.map(|places| format!("the template also differs in {places}"));
+                steps.push(StepText::noted(wording.step, note));
+                generation += 1;
+            }
         }
         let has_finalizers = |object: &Value| !finalizers(object).is_empty();
         steps.extend(has_finalizers(deployment).then(|| finalizer_step(&format!("deployment/{name}"), deployment)));

@@ -289,3 +289,18 @@ fn one_write_of_annotations_and_a_template_is_one_step() {
     let both = format!("{{metadata: {{annotations: {{team: \"b\"}}}}, spec: {{template: {template}}}}}");
     assert_eq!(steps(&inferred), [format!("- patch: {{patch: {both}, target: \"deployment/web\"}}")]);
 }
+
+/// It has no ReplicaSet until the pause ends.
+#[test]
+fn given_includes_the_template_of_a_paused_deployment() {
+    let paused = |paused: bool, generation| {
+        let mut deployment = with("RollingUpdate", 0, "app:8", (generation, 9), BEGAN);
+        deployment["spec"]["paused"] = json!(paused);
+        deployment
+    };
+    let begun = begun_with(&paused(true, 9));
+    let inferred = begun.version(DEPLOYMENT, ChangeType::Modified, &paused(false, 10)).inferred();
+    let (given, _) = inferred.case.source.split_once("\nsteps:\n").unwrap();
+    assert!(given.ends_with("- pause: web\n  - set: {image: \"app:8\"}"), "{given}");
+    assert_eq!(steps(&inferred), ["- resume: web"]);
+}
