@@ -43,7 +43,7 @@ fn case_from_a_recording_has_the_same_timeline(#[case] name: &str, #[case] steps
 /// irrelevant fields.
 #[rstest]
 #[case::deadline("deadline", &["- advance: {to: 12s, since: step1}", "- undo: web"])]
-#[case::recreate("recreate", &["terminations: held", "{terminate: {pods: 1, of: {replicaset: rs1}}}", "- delete: pod/rs2.2"])]
+#[case::recreate("recreate", &["terminations: held", "{terminate: {pods: 1, of: {replicaset: rs1}}}", "- delete: pod/rs2.1"])]
 #[case::annotated("annotated", &["- patch: {target: replicaset/rs2, patch: {metadata: {annotations: {deployment.kubernetes.io/revision: \"1\"}}}}"])]
 #[case::quota("quota", &["kind: \"ResourceQuota\", metadata: {name: \"pods\"}, spec: {hard: {pods: \"4\"}}}", "{pods: \"1000\"}"])]
 #[case::relabelled("relabelled", &["- patch: {target: replicaset/rs2, patch: {metadata: {labels: {app: \"other\"}}}}"])]

@@ -2,7 +2,7 @@
 //! written, and pods that the server refused, as ReplicaSets report them. The recording does not
 //! show why, except for a quota, which the message names.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lockstep_recording::{ChangeType, ObjectVersion, Recording, RecordingEntry, WriterRole};
 use lockstep_support::pointer::JsonPointer;
@@ -55,7 +55,7 @@ pub(super) struct PodMove {
     pub(super) action: PodAction,
     /// The number of its ReplicaSet by first appearance.
     pub(super) set: usize,
-    /// Its index among the living pods of that ReplicaSet, from 1.
+    /// Its index among the living pods of that ReplicaSet in the case, from 1.
     pub(super) place: usize,
     /// Whether a step that only says how many pods would choose this one.
     pub(super) is_next: bool,
@@ -72,10 +72,61 @@ pub(super) enum PodAction {
     Terminate,
 }
 
+/// The living pods of each ReplicaSet, in the order in which the case creates them. A case moves
+/// the oldest pod that it can; where another one moved in the recording, the two change places.
+#[derive(Debug, Default)]
+struct CasePods<'a>(BTreeMap<&'a str, Vec<&'a str>>);
+
+impl<'a> CasePods<'a> {
+    /// The initial pods: the oldest ones become ready first.
+    fn of(live: &LiveObjects<'a>) -> Self {
+        let pods = |set: &'a Value| live.pods(uid(set)).into_iter().map(uid).collect();
+        Self(live.sets().into_iter().map(|set| (uid(set), pods(set))).collect())
+    }
+
+    /// The index of a pod, from 1.
+    fn place(&self, set: &str, pod: &str) -> usize {
+        self.0.get(set).and_then(|pods| pods.iter().position(|known| *known == pod)).unwrap_or(0) + 1
+    }
+
+    /// The next version of a pod, and what was done in it. `live` are the objects before.
+    /// Returns whether the case moves a pod in another state instead.
+    fn apply(&mut self, version: &'a ObjectVersion, found: Option<PodMove>, live: &LiveObjects<'a>) -> bool {
+        let pod = &*version.object;
+        let Some(set) = live::controller(pod) else { return false };
+        let is_alive = version.change != ChangeType::Deleted && live::is_alive(pod);
+        let pods = self.0.entry(set).or_default();
+        if is_alive && !pods.contains(&uid(pod)) {
+            pods.push(uid(pod));
+        }
+        let Some(mut at) = pods.iter().position(|known| *known == uid(pod)) else { return false };
+        let ready: BTreeSet<&str> =
+            live.pods(set).into_iter().filter(|pod| ready_since(pod).is_some()).map(uid).collect();
+        let is_like = |other: &&str| ready.contains(*other) == ready.contains(uid(pod));
+        let action = found.map(|found| found.action);
+        let first = match action {
+            Some(PodAction::Ready | PodAction::Unready) => pods.iter().position(&is_like),
+            Some(PodAction::Fail | PodAction::Succeed) => pods.first().filter(|other| is_like(other)).map(|_| 0),
+            _ => None,
+        };
+        if let Some(first) = first {
+            pods.swap(first, at);
+            at = first;
+        }
+        if !is_alive || action == Some(PodAction::Delete) {
+            pods.remove(at);
+        }
+        matches!(action, Some(PodAction::Fail | PodAction::Succeed)) && first.is_none()
+    }
+}
+
 /// Scans a recording.
 pub(super) struct Scan<'a> {
     live: LiveObjects<'a>,
     templates: CaseTemplates,
+    pods: CasePods<'a>,
+    /// Whether the case has moved another pod than the recording.
+    is_other_pod: bool,
     revisions: Revisions,
     /// Whether the end of a deletion is a step of its own.
     terminates: bool,
@@ -110,7 +161,8 @@ impl<'a> Scan<'a> {
             templates.number(&live::template(set));
         }
         let first = live::deployments(recording).next();
-        Self { live, templates, revisions, terminates, deleted: deleted_by_controller(recording), quota: None, first }
+        let (pods, deleted) = (CasePods::of(&live), deleted_by_controller(recording));
+        Self { live, templates, pods, is_other_pod: false, revisions, terminates, deleted, quota: None, first }
     }
 
     /// What was done in the entries from `first` on, and what the controllers did because time had
@@ -125,6 +177,9 @@ impl<'a> Scan<'a> {
                 continue;
             }
             let moves = self.moves_in(version);
+            if std::mem::take(&mut self.is_other_pod) {
+                unknown.get_or_insert((entry, OTHER_POD_NOTE.to_owned()));
+            }
             let settled = self.live.has_settled();
             let wait = match moves.is_empty() {
                 true => timers.due(&self.live, version),
@@ -214,7 +269,11 @@ impl<'a> Scan<'a> {
                 steps.into_iter().map(InferredMove::User).collect()
             }
             REPLICA_SET => self.of_set(version).into_iter().map(InferredMove::User).collect(),
-            _ => self.of_pod(version).into_iter().map(InferredMove::Pod).collect(),
+            _ => {
+                let found = self.of_pod(version);
+                self.is_other_pod |= self.pods.apply(version, found, &self.live);
+                found.into_iter().map(InferredMove::Pod).collect()
+            }
         }
     }
 
@@ -254,10 +313,9 @@ impl<'a> Scan<'a> {
         let set = live::controller(after)?;
         let number = self.live.number(set)?;
         let pods = self.live.pods(set);
-        let place = pods.iter().position(|pod| uid(pod) == uid(after));
-        let before = place.map(|at| pods[at]);
-        let found = |action, is_next| Some(PodMove { action, set: number, place: place.unwrap_or(0) + 1, is_next });
-        let Some(before) = before else {
+        let place = self.pods.place(set, uid(after));
+        let found = |action, is_next| Some(PodMove { action, set: number, place, is_next });
+        let Some(before) = pods.iter().find(|pod| uid(pod) == uid(after)) else {
             if version.change == ChangeType::Added && live::is_alive(after) && ready_since(after).is_some() {
                 // It existed before, or its creation is not in the recording.
                 return found(PodAction::Ready, false);
@@ -395,6 +453,8 @@ const LIFTED_NOTE: &str = "quotas are not recorded; there are more pods than the
 const QUOTA_USE_NOTE: &str = "a quota refused pods; how much of it was used at which time is not recorded";
 /// The note about other refusals.
 const UNKNOWN_REFUSAL_NOTE: &str = "pods were refused, and a recording does not show by what";
+/// The note at a pod that ended, if the case ends another one.
+const OTHER_POD_NOTE: &str = "a pod ended while an older one was not as ready as it; a case ends the oldest one";
 /// More pods than a case has.
 const ENOUGH: i64 = 1000;
 
