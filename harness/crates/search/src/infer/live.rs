@@ -108,13 +108,20 @@ impl<'a> LiveObjects<'a> {
                 let owned = self.owned_sets();
                 let sum = |counter: &str| owned.iter().map(|set| int(set, counter)).sum::<i64>();
                 let summed = |counter: &str| int(deployment, counter) == sum(counter);
-                is_deleting(deployment)
+                self.is_going(deployment)
                     || is_observed(deployment)
                         && summed("/status/replicas")
                         && summed("/status/readyReplicas")
                         && summed("/status/availableReplicas")
                         && (!self.terminates || summed("/status/terminatingReplicas"))
+                        && !(is_deleting(deployment) && owned.is_empty() && is_foreground(deployment))
             })
+    }
+
+    /// Whether an object is deleted and goes without a further status: not if its deletion waits
+    /// for pods that terminate.
+    fn is_going(&self, object: &Value) -> bool {
+        is_deleting(object) && !(self.terminates && is_foreground(object))
     }
 
     /// How many pods of each ReplicaSet are alive, and how many of these are ready.
@@ -132,12 +139,13 @@ impl<'a> LiveObjects<'a> {
     fn is_counted(&self, set: &Value, [alive, ready]: [i64; 2]) -> bool {
         let at_once = int(set, "/spec/minReadySeconds") == 0;
         let has_failed = condition(set, "ReplicaFailure").is_some_and(|(status, ..)| status == "True");
-        is_deleting(set)
+        let has_pods = || self.all(POD).any(|pod| controller(pod) == Some(uid(set)));
+        self.is_going(set)
             || is_observed(set)
                 && int(set, "/status/replicas") == alive
                 && int(set, "/status/readyReplicas") == ready
                 && (!at_once || int(set, "/status/availableReplicas") == ready)
-                && (has_failed || int(set, "/spec/replicas") == alive)
+                && (has_failed || is_deleting(set) && has_pods() || int(set, "/spec/replicas") == alive)
                 && (!self.terminates || self.is_terminating_counted(set))
     }
 
@@ -151,6 +159,12 @@ impl<'a> LiveObjects<'a> {
     pub(super) fn all(&self, kind: &'static str) -> impl Iterator<Item = &'a Value> + use<'a, '_> {
         self.objects.range((kind, "")..).take_while(move |((of, _), _)| *of == kind).map(|(_, object)| *object)
     }
+}
+
+/// Whether it is deleted only after what it owns.
+fn is_foreground(object: &Value) -> bool {
+    let all = object.at("/metadata/finalizers").and_then(Value::as_array);
+    all.is_some_and(|all| all.iter().any(|one| one == "foregroundDeletion"))
 }
 
 /// Whether the status refers to the current generation.

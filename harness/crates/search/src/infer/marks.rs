@@ -42,7 +42,7 @@ pub(super) fn mark_recording(recording: &Recording, stage: usize, marking: &Mark
     let there = there_after(&recording.entries[..stage]).into_iter();
     entries.extend(there.filter_map(|version| normal(version, marking).map(RecordingEntry::Object)));
     let mut begins = StepStarts::of(marking);
-    let mut gone = BTreeSet::new();
+    let (mut gone, mut deleted) = (BTreeSet::new(), BTreeSet::new());
     let mut now = 0;
     if !marking.case.given.is_empty() {
         entries.push(settled(now));
@@ -56,7 +56,14 @@ pub(super) fn mark_recording(recording: &Recording, stage: usize, marking: &Mark
             continue;
         };
         now = version.at;
-        let by = if marking.foreign_entries.contains(&number) { WriterRole::Driver } else { WriterRole::Other };
+        let uid = live::uid(&version.object);
+        // Who began a deletion also ends it, though the garbage collector takes the finalizer off.
+        let is_foreign = marking.foreign_entries.contains(&number)
+            || version.change == ChangeType::Deleted && version.kind != POD && deleted.contains(uid);
+        if is_foreign && is_deleting(&version.object) {
+            deleted.insert(uid);
+        }
+        let by = if is_foreign { WriterRole::Driver } else { WriterRole::Other };
         let Some(version) = normal(ObjectVersion { by, ..version.clone() }, marking) else { continue };
         if version.kind == POD
             && version.change == ChangeType::Deleted

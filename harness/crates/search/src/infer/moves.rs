@@ -252,7 +252,7 @@ impl<'a> Scan<'a> {
                 let before = self.live.deployment();
                 let steps = match (version.change, before) {
                     (ChangeType::Deleted, Some(before)) if !is_deleting(before) => {
-                        vec![user_writes::deletion_step(after)]
+                        vec![user_writes::deletion_step(&format!("deployment/{}", version.name), after)]
                     }
                     (ChangeType::Deleted, Some(before)) if !user_writes::finalizers(before).is_empty() => {
                         vec![user_writes::without_finalizers(&format!("deployment/{}", version.name))]
@@ -303,7 +303,8 @@ impl<'a> Scan<'a> {
             return None;
         }
         if deleted {
-            return Some(StepText::noted(format!("delete: replicaset/rs{number}"), Some(DELETED.to_owned())));
+            let step = user_writes::deletion_step(&format!("replicaset/rs{number}"), &version.object).step;
+            return Some(StepText::noted(step, Some(DELETED.to_owned())));
         }
         foreign::patch_step((before, &version.object), number, &self.live, &mut self.templates, &self.revisions)
     }
@@ -322,7 +323,9 @@ impl<'a> Scan<'a> {
             }
             // A Recreate does not wait for a pod that has ended, though kubelet removes it later.
             let lasted = self.live.pod(&version.name).is_some_and(|pod| !has_ended(pod)) && is_deleting(after);
-            let gone = self.terminates && lasted && (version.change == ChangeType::Deleted || has_ended(after));
+            let is_owned = self.live.sets().into_iter().any(|one| uid(one) == set);
+            let gone =
+                self.terminates && lasted && is_owned && (version.change == ChangeType::Deleted || has_ended(after));
             return if gone { found(PodAction::Terminate, false) } else { None };
         };
         if version.change == ChangeType::Deleted || is_deleting(after) {

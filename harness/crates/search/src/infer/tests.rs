@@ -1,5 +1,6 @@
 //! Infers cases from recordings.
 
+mod deletions;
 mod pods;
 mod reel;
 mod user_writes;

@@ -106,7 +106,7 @@ pub(super) fn user_steps(
         (_, wording) => all.push(patch_step(name, metadata, &fields, after, wording)),
     }
     if is_deleting(after) && !is_deleting(before) {
-        all.push(deletion_step(after));
+        all.push(deletion_step(&format!("deployment/{name}"), after));
     }
     let applied = |object: &Value| object.at("/metadata/annotations").and_then(|all| all.get(LAST_APPLIED)).cloned();
     if all.is_empty() && applied(before) != applied(after) {
@@ -150,14 +150,14 @@ pub(super) fn without_finalizers(target: &str) -> StepText {
     merge_patch_step(target, &json!({"metadata": {"finalizers": null}}), RELEASED.to_owned())
 }
 
-pub(super) fn deletion_step(deployment: &Value) -> StepText {
-    let name = text(deployment, "/metadata/name");
-    let finalizers = deployment.at("/metadata/finalizers").and_then(Value::as_array);
+/// The step that deletes this object, `deployment/web`.
+pub(super) fn deletion_step(target: &str, object: &Value) -> StepText {
+    let finalizers = object.at("/metadata/finalizers").and_then(Value::as_array);
     let has = |wanted: &str| finalizers.is_some_and(|all| all.iter().any(|one| one.as_str() == Some(wanted)));
     let cascade = [("foregroundDeletion", "foreground"), ("orphan", "orphan")].into_iter().find(|(key, _)| has(key));
     StepText::plain(match cascade {
-        Some((_, cascade)) => format!("delete: {{target: deployment/{name}, cascade: {cascade}}}"),
-        None => format!("delete: deployment/{name}"),
+        Some((_, cascade)) => format!("delete: {{target: {target}, cascade: {cascade}}}"),
+        None => format!("delete: {target}"),
     })
 }
 
