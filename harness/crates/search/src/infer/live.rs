@@ -228,6 +228,12 @@ impl Revisions {
         self.first.get(&revision).copied().unwrap_or(if revision > last { revision - last + count } else { revision })
     }
 
+    /// Whether a ReplicaSet had this revision before the recording, and another one at its
+    /// beginning.
+    fn is_earlier(&self, revision: i64) -> bool {
+        self.first.last_key_value().is_some_and(|(last, _)| revision < *last) && !self.first.contains_key(&revision)
+    }
+
     /// Replace the numbers of a Deployment or a ReplicaSet by the case's.
     pub(super) fn apply(&self, kind: &str, object: &mut Value) {
         if kind == DEPLOYMENT {
@@ -244,9 +250,13 @@ impl Revisions {
         for key in [REVISION, REVISION_HISTORY] {
             if let Some(Value::String(text)) = annotations.get_mut(key) {
                 let numbers: Option<Vec<i64>> = text.split(',').map(|number| number.trim().parse().ok()).collect();
-                let Some(numbers) = numbers else { continue };
+                let Some(mut numbers) = numbers else { continue };
+                numbers.retain(|number| key == REVISION || !self.is_earlier(*number));
                 *text = numbers.into_iter().map(|number| self.of(number).to_string()).collect::<Vec<_>>().join(",");
             }
+        }
+        if annotations.get(REVISION_HISTORY).is_some_and(|history| history == "") {
+            annotations.remove(REVISION_HISTORY);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Infers cases from recordings.
 
+mod beginnings;
 mod deletions;
 mod pods;
 mod reel;
