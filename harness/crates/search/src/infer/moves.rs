@@ -196,7 +196,8 @@ impl<'a> Scan<'a> {
                 all.push(Happening { entry, settled, wait, moves });
             }
             let before = self.live.apply(version);
-            if let Some(why) = self.limits(entry, version, before, &mut all) {
+            let collided = || has_collided(before, version).then(|| COLLISION_NOTE.to_owned());
+            if let Some(why) = self.limits(entry, version, before, &mut all).or_else(collided) {
                 unknown.get_or_insert((entry, why));
             }
         }
@@ -408,6 +409,12 @@ fn deleted_by_controller(recording: &Recording) -> BTreeSet<&str> {
     messages.collect()
 }
 
+/// Whether the name of a new ReplicaSet was taken.
+fn has_collided(before: Option<&Value>, version: &ObjectVersion) -> bool {
+    let collisions = |object: &Value| int(object, "/status/collisionCount");
+    version.kind == DEPLOYMENT && before.is_some_and(|before| collisions(before) < collisions(&version.object))
+}
+
 /// A limit of the number of pods.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Quota {
@@ -458,6 +465,8 @@ const QUOTA_USE_NOTE: &str = "a quota refused pods; how much of it was used at w
 const UNKNOWN_REFUSAL_NOTE: &str = "pods were refused, and a recording does not show by what";
 /// The note at a pod that ended, if the case ends another one.
 const OTHER_POD_NOTE: &str = "a pod ended while an older one was not as ready as it; a case ends the oldest one";
+/// The note about a collision of names.
+const COLLISION_NOTE: &str = "the name of a new ReplicaSet was taken, and a recording does not show by what";
 /// More pods than a case has.
 const ENOUGH: i64 = 1000;
 
@@ -471,7 +480,7 @@ fn quota(message: &str, live: &LiveObjects<'_>) -> Option<Quota> {
     let number = |text: &str| text.strip_prefix("pods=")?.trim().parse::<i64>().ok();
     // Other pods use a part of it. Ended pods may still be counted then.
     let others = (number(used)? - count_pods(live.all(POD))).max(0);
-    Some(Quota { name: name.to_owned(), pods: number(limited)? - others })
+    Some(Quota { name: name.to_owned(), pods: (number(limited)? - others).max(0) })
 }
 
 /// How many pods a quota counts.

@@ -28,3 +28,18 @@ fn revisions_before_the_recording_are_left_out() {
     });
     assert_eq!(histories.collect::<Vec<_>>(), ["", "1"]);
 }
+
+/// The recording has no ReplicaSets of others.
+#[test]
+fn nothing_is_known_after_a_collision_of_names() {
+    let mut collided = with("RollingUpdate", 0, "app:8", (10, 9), BEGAN);
+    let begun = begun_with(&with("RollingUpdate", 0, "app:7", (9, 9), BEGAN));
+    let asked = begun.version(DEPLOYMENT, ChangeType::Modified, &collided);
+    collided["status"]["collisionCount"] = json!(1);
+    let inferred = asked.version(DEPLOYMENT, ChangeType::Modified, &collided).inferred();
+    let (step, why) = inferred.unknown.unwrap();
+    assert_eq!(
+        (step.index, why.as_str()),
+        (1, "the name of a new ReplicaSet was taken, and a recording does not show by what")
+    );
+}

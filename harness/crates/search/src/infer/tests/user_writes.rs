@@ -148,6 +148,7 @@ fn refused(why: &str) -> Value {
 
 #[rstest]
 #[case::pods("exceeded quota: few, requested: pods=1, used: pods=4, limited: pods=4", Some("2"))]
+#[case::lowered_below_its_use("exceeded quota: few, requested: pods=1, used: pods=9, limited: pods=0", Some("0"))]
 #[case::more("exceeded quota: few, requested: cpu=1, used: cpu=4, limited: cpu=4", None)]
 #[case::no_quota("violates PodSecurity", None)]
 #[case::several_lines("violates\n- scale: 9", None)]
