@@ -387,3 +387,12 @@ fn availability_counts_from_readiness() {
     let lines: Vec<&str> = steps(&inferred).into_iter().filter(|line| !line.starts_with('#')).collect();
     assert_eq!(lines, expected);
 }
+
+/// A wait and the step after it take most of a second each to settle, and pods must not be
+/// available by then.
+#[test]
+fn waits_leave_time_to_settle_before_pods_are_available() {
+    let slow = SlowRollout::begun().after(1000).ready("c").with_counts(1, 0).after(3400).ready("d").with_counts(2, 0);
+    let lines: Vec<String> = steps(&slow.0.inferred()).into_iter().map(str::to_owned).collect();
+    assert!(lines.contains(&"- advance: {to: 2s, since: step2}".to_owned()), "{lines:?}");
+}
