@@ -33,7 +33,7 @@ use versions::{Continuity, is_ready};
 use self::entry::AuditEntry;
 use self::log::Gap;
 pub use self::log::Log;
-use self::versions::{Objects, version};
+use self::versions::{Objects, releases, version};
 use crate::capture::Journal;
 
 /// Which Deployment and time range to import.
@@ -73,7 +73,7 @@ pub fn import(log: Log, query: &ImportQuery) -> Result<Recording, AuditError> {
     for entry in entries {
         let own = entry.response_object.as_ref().and_then(version);
         last = last.max(own.unwrap_or(0));
-        ordered.push((own.unwrap_or(last), entry));
+        ordered.push((own.filter(|_| !releases(&entry)).unwrap_or(last), entry));
     }
     ordered.sort_by_key(|(version, entry)| (*version, entry.at()));
     let first = beginning(&ordered, &deployment, query)?;

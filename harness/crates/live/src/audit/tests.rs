@@ -183,6 +183,27 @@ fn attributes_deletions_by_the_garbage_collector_to_a_controller() {
     assert_eq!(versions.last().unwrap(), "10 web-1 Deleted");
 }
 
+/// The garbage collector asks for metadata alone. It read the object before its last status, and
+/// the answer has the version that it read.
+#[test]
+fn taking_the_last_finalizer_off_deletes_the_object() {
+    let going = |rv: u64, ready: u64| {
+        let mut set = set(rv, 1, ready);
+        set["metadata"]["deletionTimestamp"] = json!("2026-01-31T12:00:10Z");
+        set["metadata"]["finalizers"] = json!(["orphan"]);
+        set
+    };
+    let mut released = going(12, 1);
+    released["kind"] = json!("PartialObjectMetadata");
+    released["metadata"]["finalizers"] = json!([]);
+    let log = log().user("delete", "replicasets web-1", going(11, 2));
+    let log = log.controller("update", "replicasets web-1/status", going(12, 2));
+    let log = log.controller("update", "replicasets web-1/status", going(13, 1));
+    let versions =
+        later(&log.controller("patch", "replicasets web-1", released).import(&ImportQuery::default()).unwrap());
+    assert_eq!(versions[versions.len() - 2..], ["13 web-1 Modified", "13 web-1 Deleted"]);
+}
+
 /// The answer to the deletion of a collection lists the objects as they were before it.
 #[rstest]
 #[case::running("n1", "/pods", &["9! web-1-a Modified", "9! web-1-b Modified"])]

@@ -50,7 +50,12 @@ impl Objects {
     pub(super) fn version_of<'a>(&self, entry: &'a AuditEntry, last: u64) -> Result<Option<LoggedVersion<'a>>, String> {
         let Some(kind) = entry.kind() else { return Ok(None) };
         let previous = self.0.get(&(kind, entry.name().to_owned()));
-        let logged = |change, object| Ok(Some(LoggedVersion { entry, kind, change, object }));
+        let logged = |change, mut object: Value| {
+            if releases(entry) {
+                object["metadata"]["resourceVersion"] = json!(last.to_string());
+            }
+            Ok(Some(LoggedVersion { entry, kind, change, object }))
+        };
         if let Some(why) = entry.lacks_answer() {
             return Err(format!("the log lacks the answer to {}: {why}", entry.request()));
         }
@@ -74,11 +79,12 @@ impl Objects {
             _ if of.strip_suffix("List") == Some(kind) => Ok(None),
             "Scale" | "PartialObjectMetadata" => {
                 let Some(previous) = previous else { return Ok(None) };
-                if is_same(previous, answer) && !removes {
-                    return Ok(None);
-                }
                 let object = if of == "Scale" { scaled(previous, answer) } else { with_metadata(previous, answer) };
-                logged(if is_gone(entry, &object) { ChangeType::Deleted } else { ChangeType::Modified }, object)
+                match is_gone(entry, &object) {
+                    true => logged(ChangeType::Deleted, object),
+                    false if is_same(previous, answer) && !removes => Ok(None),
+                    false => logged(ChangeType::Modified, object),
+                }
             }
             _ if of == kind && version(answer).is_some() => {
                 let change = match previous {
@@ -165,6 +171,12 @@ fn is_same(previous: &Value, answer: &Value) -> bool {
 
 fn uid_of(object: &Value) -> Option<&str> {
     text(object, "/metadata/uid")
+}
+
+/// Whether this entry takes the last finalizer off a deleted object. The answer is the object as it
+/// was read, with the version that it had then.
+pub(super) fn releases(entry: &AuditEntry) -> bool {
+    entry.verb != "delete" && entry.response_object.as_ref().is_some_and(|answer| is_gone(entry, answer))
 }
 
 /// Whether this answer is the last version of an object, which nothing keeps any longer.
