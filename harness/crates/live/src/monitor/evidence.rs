@@ -166,7 +166,12 @@ fn remove(file: &Path) -> io::Result<()> {
 /// Delete unfinished files, which a process that was killed has left. A recent one may belong to
 /// another process.
 pub(super) fn remove_unfinished(folder: &Path) -> io::Result<()> {
-    for entry in std::fs::read_dir(folder)? {
+    let entries = match std::fs::read_dir(folder) {
+        // It is made with the first evidence.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries {
         let entry = entry?;
         let name = entry.file_name().into_string().unwrap_or_default();
         let is_unfinished = name.strip_prefix('.').and_then(|name| name.strip_suffix(".part")).is_some_and(is_own);
@@ -276,5 +281,6 @@ mod tests {
         remove_unfinished(folder.path()).unwrap();
         let left = names.map(|name| folder.path().join(name).exists());
         assert_eq!(left, [false, true, true, true]);
+        remove_unfinished(&folder.path().join("not-made-yet")).unwrap();
     }
 }
