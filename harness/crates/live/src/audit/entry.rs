@@ -157,6 +157,12 @@ impl AuditEntry {
         self.request_object.as_ref()?.at("/metadata/generateName")?.as_str()
     }
 
+    /// The resourceVersion that an update replaces, if the request has it.
+    pub(super) fn replaced_version(&self) -> Option<u64> {
+        let body = self.request_object.as_ref().filter(|_| self.verb == "update")?;
+        body.at("/metadata/resourceVersion")?.as_str()?.parse().ok()
+    }
+
     /// Why the log lacks the answer that was sent; `None` if it has it.
     pub(super) fn lacks_answer(&self) -> Option<String> {
         match &self.response_object {

@@ -313,6 +313,20 @@ fn a_missing_write_is_a_gap(#[case] missing: usize, #[case] message: &str) {
     assert!(gaps.len() == 1 && gaps[0] == message, "{gaps:?}");
 }
 
+/// The server stores an update only if it replaces the last version.
+#[rstest]
+#[case::the_last(5, None)]
+#[case::an_unknown_one(
+    6,
+    Some("a write of replicaset web-1 is not in the log: version 6 was replaced, and the log last had 5")
+)]
+fn an_update_of_an_unknown_version_is_a_gap(#[case] replaced: u64, #[case] message: Option<&str>) {
+    let mut log = log();
+    log.0[7]["requestObject"] = set(replaced, 1, 2);
+    let gaps = gaps(&log.import(&ImportQuery::default()).unwrap());
+    assert_eq!(gaps.first().map(String::as_str), message);
+}
+
 #[test]
 fn ready_count_without_ready_pods_is_a_gap() {
     let mut log = log();

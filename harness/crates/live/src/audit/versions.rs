@@ -12,10 +12,11 @@
 //!
 //! [`Continuity`] checks whether a log contains all writes of a Deployment: the versions must
 //! follow from each other. A log can lack writes unnoticed: one of several API servers writes no
-//! log, an audit policy leaves out a subresource, an exporter drops records. Three checks detect
-//! it. Each write of a spec increments `metadata.generation`, and a write of the status does not. A
-//! ReplicaSet counts pods that must have been created, and ready ones that must have become ready.
-//! And a controller that creates pods also writes statuses.
+//! log, an audit policy leaves out a subresource, an exporter drops records. Four checks detect it.
+//! Each write of a spec increments `metadata.generation`, and a write of the status does not. An
+//! update names the version that it replaces. A ReplicaSet counts pods that must have been created,
+//! and ready ones that must have become ready. And a controller that creates pods also writes
+//! statuses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -318,6 +319,16 @@ impl Continuity {
             let subject = format!("{} {}", logged.kind.to_lowercase(), name(object));
             return Some(format!(
                 "a write of {subject} is not in the log: its generation is {now}, and the log last had {then}"
+            ));
+        }
+        // A deletion that is answered by a Status has no version of its own.
+        let then = known.filter(|known| !deleting(known)).and_then(version);
+        if let (Some(then), Some(replaced)) = (then, logged.entry.replaced_version())
+            && then != replaced
+        {
+            let subject = format!("{} {}", logged.kind.to_lowercase(), name(object));
+            return Some(format!(
+                "a write of {subject} is not in the log: version {replaced} was replaced, and the log last had {then}"
             ));
         }
         if logged.kind != "ReplicaSet" {
