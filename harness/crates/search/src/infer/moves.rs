@@ -193,7 +193,17 @@ impl<'a> Scan<'a> {
                 let settled = timers.done(entry, version, done, &self.live);
                 let wait = wait.filter(|_| settled);
                 wait.into_iter().for_each(|wait| timers.waits(wait));
+                // Without a grace period, a pod has ended with its deletion.
+                let ended = moves.iter().find_map(|one| match one {
+                    InferredMove::Pod(one) if one.action == PodAction::Delete => Some(*one),
+                    _ => None,
+                });
+                let ended = ended.filter(|_| self.terminates && version.change == ChangeType::Deleted);
                 all.push(Happening { entry, settled, wait, moves });
+                all.extend(ended.map(|one| {
+                    let end = InferredMove::Pod(PodMove { action: PodAction::Terminate, ..one });
+                    Happening { entry, settled: false, wait: None, moves: vec![end] }
+                }));
             }
             let before = self.live.apply(version);
             let collided = || has_collided(before, version).then(|| COLLISION_NOTE.to_owned());

@@ -64,3 +64,17 @@ fn pods_without_their_replica_set_end_unnoticed() {
         .inferred();
     assert_eq!(steps(&inferred), ["- delete: deployment/web"]);
 }
+
+/// Where the end of a deletion is a step of its own, that of `kubectl delete --force` is one too.
+#[test]
+fn a_pod_that_is_gone_at_once_has_ended() {
+    let gone = json!({"metadata": {"name": "a", "uid": "a", "ownerReferences": [{"controller": true, "uid": "new"}]},
+        "status": {"phase": "Running"}});
+    let inferred = begun_with(&with("Recreate", 0, "app:7", (9, 9), BEGAN))
+        .ending("b", "new", "Running", ChangeType::Modified)
+        .version("Pod", ChangeType::Deleted, &gone)
+        .inferred();
+    let lines: Vec<&str> = steps(&inferred).into_iter().filter(|line| !line.starts_with('#')).collect();
+    let deleted = "- together: [{delete: pod/rs2.2}, {delete: pod/rs2.1}]";
+    assert_eq!(lines, [deleted, "- terminate: {pods: 1, of: {replicaset: rs2}}"]);
+}
