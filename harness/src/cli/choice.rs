@@ -16,6 +16,8 @@ use lockstep_subject::{SubjectError, SubjectSpec};
 use lockstep_support::pluralize;
 use lockstep_workload::Workload;
 
+use super::promised_bounds::has_other_bounds;
+
 /// What a subject can be judged on, as its user declares.
 #[derive(Debug)]
 pub(super) struct SubjectScope<'a> {
@@ -61,6 +63,8 @@ enum ExclusionReason {
     /// It has times of day, and the subject runs in real time.
     Clock,
     Workload,
+    /// Its Deployments have other bounds than the workload has always.
+    Bounds,
     /// It is about another kind than `--workload`.
     OtherKind,
     /// It is about another kind than Deployments, and the user does not say that the subject
@@ -128,6 +132,12 @@ impl SubjectScope<'_> {
             let kinds: Vec<_> = kinds.into_iter().collect();
             choice.notes.push(format!("{cases} left out for what a {} does not have", kinds.join(" and a ")));
         }
+        if let (Some(cases), Some(workload)) = (count(ExclusionReason::Bounds), self.workload) {
+            let kind = &workload.kind;
+            choice
+                .notes
+                .push(format!("{cases} left out, whose maxSurge or maxUnavailable is not what a {kind} always has"));
+        }
         if let Some(cases) = count(ExclusionReason::OtherKind) {
             choice.notes.push(format!("{cases} about another kind left out: --workload names that one"));
         }
@@ -179,8 +189,9 @@ impl SubjectScope<'_> {
             let is_about = |word: &str| {
                 labels.contains(word) || case.area() == word || patches(case, word) || word == "rules" && by_rules
             };
-            let lacks = workload.leaves_out(is_about);
-            return (lacks || !only_deployments).then_some(ExclusionReason::Workload);
+            let lacks = workload.leaves_out(is_about) || !only_deployments;
+            let has_others = || has_other_bounds(case, workload).then_some(ExclusionReason::Bounds);
+            return lacks.then_some(ExclusionReason::Workload).or_else(has_others);
         }
         if !case.controllers.has(Controller::ConfigRestart) {
             return None;
@@ -248,6 +259,7 @@ fn describe_exclusion(case: &Case, why: ExclusionReason) -> String {
             format!("it is of restart profile {profile}; --profile {profile} selects it")
         }
         ExclusionReason::Workload => "the workload has nothing that stands in for what it is about".to_owned(),
+        ExclusionReason::Bounds => "its maxSurge or maxUnavailable is not what the workload always has".to_owned(),
         ExclusionReason::OtherKind => format!("it is about a {}; --workload names another kind", workload_kind(case)),
         ExclusionReason::NotDeployments => {
             let kind = workload_kind(case);

@@ -49,6 +49,7 @@ mod output_paths;
 mod parallel;
 mod play_args;
 mod progress;
+mod promised_bounds;
 mod record;
 mod recording_files;
 mod replay;
