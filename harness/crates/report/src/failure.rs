@@ -253,7 +253,25 @@ pub(super) fn first_difference(judgement: &Judgement) -> Option<&VerdictFinding>
 fn lines_of_step(judgement: &Judgement, finding: &VerdictFinding) -> Vec<String> {
     let TimelineLocation::Step(id) = finding.place else { return Vec::new() };
     let step = judgement.timeline.step(id);
-    step.map_or_else(Vec::new, TimelineStep::lines).iter().map(|line| format!("  {}", line.indented())).collect()
+    abridge(
+        step.map_or_else(Vec::new, TimelineStep::lines).iter().map(|line| format!("  {}", line.indented())).collect(),
+    )
+}
+
+/// The most lines of a step, or of its chart.
+const MOST_LINES: usize = 100;
+/// How many of them are from its end.
+const LAST_LINES: usize = 20;
+
+/// The first and the last lines, if there are very many: a subject that writes without end makes
+/// thousands. The page of `--html` has them all.
+fn abridge(mut lines: Vec<String>) -> Vec<String> {
+    let left_out = lines.len().saturating_sub(MOST_LINES);
+    if left_out > 0 {
+        let first = MOST_LINES - LAST_LINES;
+        lines.splice(first..first + left_out, [format!("    ... {left_out} lines are left out here")]);
+    }
+    lines
 }
 
 /// The lines for a broken rule: its location, the frame, and the values of its operands there.
@@ -300,7 +318,7 @@ pub(super) fn diff(difference: &Difference, paint: Paint) -> Vec<String> {
         _ if out.is_empty() => out.push("    nothing".to_owned()),
         _ => {}
     }
-    out
+    abridge(out)
 }
 
 /// The lines that say what `-` and `+` stand for.
@@ -342,7 +360,7 @@ fn charts(judgement: &Judgement, difference: &Difference, paint: Paint) -> Vec<S
         }
         out.push(format!("\n  {side}, settled"));
         let line = |line: String| if side == "expected" { paint.minus(&line) } else { paint.plus(&line) };
-        out.extend(ascii_chart(series, stop).into_iter().map(|text| line(format!("    {text}"))));
+        out.extend(abridge(ascii_chart(series, stop)).into_iter().map(|text| line(format!("    {text}"))));
     }
     out
 }
@@ -525,5 +543,12 @@ mod tests {
         );
         let json: serde_json::Value = serde_json::from_str(&crate::json(&judgement)).unwrap();
         assert_eq!(json["headline"], headline(&judgement));
+    }
+
+    #[test]
+    fn of_thousands_of_lines_the_first_and_the_last_are_shown() {
+        let lines = abridge((0..1_000).map(|number| number.to_string()).collect());
+        assert_eq!((lines.len(), &*lines[79], &*lines[81]), (101, "79", "980"));
+        assert_eq!(lines[80].trim(), "... 900 lines are left out here");
     }
 }
