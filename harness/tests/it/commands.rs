@@ -392,7 +392,7 @@ fn judges_a_folder_of_recordings() {
     std::fs::write(folder.path().join("recreate/zzz.ndjson"), "x").expect("writable");
     let report = folder.path().join("junit.xml").display().to_string();
     let (stderr, code) = stderr_of(&["judge", &kept, "--junit", &report]);
-    assert!(stderr.contains("zzz.ndjson: line 1 is not an entry of a recording") && code == 64, "{stderr}");
+    assert!(stderr.contains("zzz.ndjson: the first line is not the header of a recording") && code == 64, "{stderr}");
     let report = std::fs::read_to_string(&report).expect("a report");
     assert!(report.contains("ended early, 1 case not played") && report.contains("recreate/three"), "{report}");
     let (stdout, code) = stderr_of(&["judge", &folder.path().join("recreate/none").display().to_string()]);

@@ -156,7 +156,7 @@ fn reports_the_first_write_of_one_side_only() {
 }
 
 #[rstest]
-#[case("cases/rolling/rollover.yaml", "is not an entry of a recording")]
+#[case("cases/rolling/rollover.yaml", "the first line is not the header of a recording")]
 #[case("no/such.ndjson", "no/such.ndjson")]
 #[case("harness/tests/recordings", "harness/tests/recordings is a folder; name a recording in it")]
 fn rejects_files_that_are_not_recordings(#[case] path: &str, #[case] expected: &str) {

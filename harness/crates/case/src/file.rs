@@ -193,6 +193,10 @@ fn parse_first(path: &str, name: &str, text: &str) -> Result<Case, CaseError> {
             }
             case
         }),
+        Err(_) if text.starts_with("{\"header\":") => {
+            report.add_at(0..0, "this is a recording", "`lockstep judge` and `lockstep replay` read recordings");
+            None
+        }
         Err(malformed) => {
             report.add_at(malformed.span, malformed.message, malformed.hint);
             None

@@ -464,6 +464,7 @@ fn reports_mistake_in_step(#[case] steps: &str, #[case] expected: &str) {
 #[case::tags_twice("description: x\ntags: [a, a]\ngiven:\n  - deployment: {name: web, image: x}\nsteps:\n  - pause: web\n", &["2: duplicate tag `a`"])]
 #[case::nodes_twice("description: x\nnodes: [a, a]\ngiven:\n  - deployment: {name: web, image: x}\nsteps:\n  - pause: web\n", &["2: duplicate node `a`"])]
 #[case::duplicate_key("description: x\ndescription: y\n", &["2: duplicate field `description`"])]
+#[case::recording("{\"header\":{}}\n{\"end\":{}}\n", &["1: this is a recording"])]
 #[case::not_yaml("description: [x\nsteps: y\n", &["2: this is not YAML"])]
 #[case::every_mistake_at_once(
     "description: x\ngiven:\n  - deployment: {name: web, imagine: x}\nsteps:\n  - scale: -1\n  - pause: wep\n",
