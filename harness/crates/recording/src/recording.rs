@@ -24,7 +24,7 @@ pub struct Recording {
     pub end: Option<RecordingEnd>,
 }
 
-/// Why a file that begins with this line is not read: another version may have written other fields.
+/// Why a file that begins with this line is not read. Another version may have other fields.
 fn other_file(line: &[u8]) -> RecordingError {
     let header = serde_json::from_slice::<Value>(line).unwrap_or_default();
     let format = header["header"]["format"].as_u64().and_then(|format| u32::try_from(format).ok());

@@ -49,7 +49,7 @@ pub(super) struct UnreadableWatch(pub(super) String);
 
 /// Why nothing is known of a subject that lists a held kind, for its lists wait as well.
 pub(super) fn decides_late(resource: &str) -> String {
-    format!("the subject lists {resource} while a step holds them, so it decides only when they are no longer held")
+    format!("the subject lists {resource} while a step holds them, so it decides only when that hold ends")
 }
 
 /// What the server calls a resource of a case, which may be of a workload.

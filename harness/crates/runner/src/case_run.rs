@@ -311,7 +311,7 @@ impl<'a> CaseRun<'a> {
         }
     }
 
-    /// Whether so many sub-steps are more than the pods that there are and that are wanted can need.
+    /// Whether the pods that there are and those that are wanted cannot need so many sub-steps.
     fn are_too_many(&self, done: u32) -> bool {
         if done == 0 || !done.is_multiple_of(FEW_SUB_STEPS) {
             return false;

@@ -201,8 +201,8 @@ mod tests {
         assert!(took >= lag + QUIET && took <= lag + 2 * QUIET, "{took:?}");
     }
 
-    /// The trouble where the subject, or another client, writes every tenth of a second, and perhaps
-    /// the cluster's ReplicaSet controller lags behind.
+    /// The trouble where the subject, or another client, writes ten times a second; with `lags`
+    /// the cluster's ReplicaSet controller is behind as well.
     async fn trouble_of_endless_writes(by_subject: bool, lags: bool) -> Trouble {
         let (cache, under_test, since) = (Arc::new(WatchCache::default()), ControllerSet::default(), clock::instant());
         cache.follow("ns");
