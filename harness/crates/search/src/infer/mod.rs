@@ -140,7 +140,7 @@ pub fn infer(recording: &Recording, name: &str, arranged: &Arrangements) -> Resu
         live.apply(version);
     }
     let given = GivenSteps::of(&live, terminates);
-    let scan = Scan::new(live, (given.revisions.clone(), given.templates.clone()), terminates, recording);
+    let scan = Scan::new(live, given.revisions.clone(), given.templates.clone(), terminates, recording);
     let ScanResult { happenings, settled, unknown } = scan.scan(recording, stage);
     let timed = deployments(recording).any(|object| int(object, "/spec/minReadySeconds") > 0);
     let mut steps = steps::steps(&happenings, arranged, timed);

@@ -153,7 +153,8 @@ impl<'a> Scan<'a> {
     /// Start with these objects.
     pub(super) fn new(
         live: LiveObjects<'a>,
-        (revisions, mut templates): (Revisions, CaseTemplates),
+        revisions: Revisions,
+        mut templates: CaseTemplates,
         terminates: bool,
         recording: &'a Recording,
     ) -> Self {
