@@ -111,42 +111,50 @@ impl CaseTemplate {
     }
 }
 
-/// Pod templates by number, in the order of their appearance, with what the case has in place of
-/// each. A template that comes back must be the same in the case too: its ReplicaSet has it.
+/// A template of the recording.
+#[derive(Debug, Clone)]
+struct RecordedTemplate {
+    template: Value,
+    /// What the case has in its place; `None` if the case has not had it yet.
+    in_case: Option<CaseTemplate>,
+}
+
+/// Pod templates in the order of their appearance, with what the case has in place of each. A
+/// template that comes back must be the same in the case too: its ReplicaSet has it.
 #[derive(Debug, Default, Clone)]
-pub(super) struct CaseTemplates(Vec<(Value, Option<CaseTemplate>)>);
+pub(super) struct CaseTemplates(Vec<RecordedTemplate>);
 
 impl CaseTemplates {
     /// The number of a template, from 1.
     pub(super) fn number(&mut self, template: &Value) -> usize {
-        let known = self.0.iter().position(|(known, _)| known == template);
-        known.map_or_else(
-            || {
-                self.0.push((template.clone(), None));
-                self.0.len()
-            },
-            |at| at + 1,
-        )
+        self.index(template) + 1
+    }
+
+    fn index(&mut self, template: &Value) -> usize {
+        self.0.iter().position(|known| known.template == *template).unwrap_or_else(|| {
+            self.0.push(RecordedTemplate { template: template.clone(), in_case: None });
+            self.0.len() - 1
+        })
     }
 
     /// The case creates a Deployment with this template.
     pub(super) fn create(&mut self, template: &Value) {
-        let number = self.number(template);
-        self.0[number - 1].1 = Some(CaseTemplate::created(template));
+        let index = self.index(template);
+        self.0[index].in_case = Some(CaseTemplate::created(template));
     }
 
     /// How a case of the Deployment `name` changes one template into the other.
     pub(super) fn change(&mut self, old: &Value, new: &Value, name: &str) -> Wording {
-        let (from, to) = (self.number(old), self.number(new));
+        let (from, to) = (self.index(old), self.index(new));
         let (before, after) = (TemplateShape::of(old), TemplateShape::of(new));
-        let wording = before.change_to(&after, name, to);
-        match (self.0[from - 1].1.as_ref(), self.0[to - 1].1.as_ref()) {
+        let wording = before.change_to(&after, name, to + 1);
+        match (&self.0[from].in_case, &self.0[to].in_case) {
             (Some(one), Some(earlier)) => match one.change_to(earlier, name) {
                 Some(exact) => Wording { left_out: wording.left_out, ..exact },
                 None => wording,
             },
             (Some(one), None) => {
-                self.0[to - 1].1 = Some(one.changed(&before, &after, &wording));
+                self.0[to].in_case = Some(one.changed(&before, &after, &wording));
                 Wording { is_exact: true, ..wording }
             }
             (None, _) => wording,
