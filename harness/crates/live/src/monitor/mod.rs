@@ -205,6 +205,9 @@ impl Monitor {
     /// All kinds were listed for the first time.
     fn begin(&mut self, at: u64) {
         let mut first = std::mem::take(&mut self.first);
+        if first.get(DEPLOYMENT).is_none_or(Vec::is_empty) {
+            self.notes.push("there is no Deployment yet, so there is nothing to watch until one is created".to_owned());
+        }
         for kind in KINDS {
             first.remove(kind).into_iter().flatten().for_each(|observed| self.cluster_state.add_existing(observed));
         }

@@ -202,12 +202,28 @@ fn excuses_the_status_of_a_deployment_whose_set_is_refused(#[case] reason: &str,
     assert_eq!(about, expected, "{found:?}");
 }
 
+/// The namespace may be misspelt.
+#[test]
+fn says_that_there_is_no_deployment() {
+    let outputs = report_all_alive(&mut start_monitor(TERMS, &[]), 1_000);
+    assert!(outputs.is_empty(), "{outputs:?}");
+    let mut monitor = Monitor::new(TERMS, cluster_info());
+    KINDS.iter().for_each(|kind| monitor.take(list_update(kind, &[], None), 0));
+    let outputs = report_all_alive(&mut monitor, 1_000);
+    assert!(
+        matches!(&outputs[..], [MonitorOutput::Note(note)] if note.contains("there is no Deployment yet")),
+        "{outputs:?}"
+    );
+    assert!(report_all_alive(&mut monitor, 2_000).is_empty());
+}
+
 #[test]
 fn does_not_judge_while_a_watch_is_silent() {
     let mut monitor = Monitor::new(TERMS, cluster_info());
     for kind in KINDS {
         monitor.take(WatchUpdate::Listed { kind, objects: Vec::new(), gap: None }, 0);
     }
+    report_all_alive(&mut monitor, 1_000);
     let (web, set) = at_rest();
     for (rv, object) in [(1, &web), (2, &set), (3, &second(9))] {
         if rv == 3 {
