@@ -20,7 +20,9 @@ pub(super) fn find(word: &str) -> Result<PathBuf, SubjectError> {
     let missing = || SubjectError::Missing {
         item: "the subject's program",
         path: word.to_owned(),
-        remedy: if !word.contains('/') && Path::new(word).exists() {
+        remedy: if word.split_once(' ').is_some_and(|(program, _)| find(program).is_ok()) {
+            "a program has arguments with `command:` alone; name a script that starts it with them"
+        } else if !word.contains('/') && Path::new(word).exists() {
             "PATH does not have it; begin the path of a file in this folder with ./"
         } else {
             "give the path of an executable file, or a name that PATH knows"
@@ -165,10 +167,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn file_here_without_slash_is_named_as_one() {
+    fn error_about_program_has_remedy() {
         let remedy = |word: &str| find(word).unwrap_err().to_string();
         assert!(remedy("Cargo.toml").ends_with("begin the path of a file in this folder with ./"));
         assert!(remedy("no-such-program").ends_with("or a name that PATH knows"));
+        assert!(remedy("sh --flag").ends_with("name a script that starts it with them"));
     }
 
     #[test]
