@@ -163,15 +163,11 @@ fn remove(file: &Path) -> io::Result<()> {
         .or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
 }
 
-/// Delete unfinished files, which a process that was killed has left. A recent one may belong to
-/// another process.
-pub(super) fn remove_unfinished(folder: &Path) -> io::Result<()> {
-    let entries = match std::fs::read_dir(folder) {
-        // It is made with the first evidence.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        entries => entries?,
-    };
-    for entry in entries {
+/// Make the folder, and delete unfinished files in it, which a process that was killed has left. A
+/// recent one may belong to another process.
+pub(super) fn prepare(folder: &Path) -> io::Result<()> {
+    private_fs::create_dir(folder)?;
+    for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
         let name = entry.file_name().into_string().unwrap_or_default();
         let is_unfinished = name.strip_prefix('.').and_then(|name| name.strip_suffix(".part")).is_some_and(is_own);
@@ -278,9 +274,12 @@ mod tests {
                 file.set_modified(std::time::UNIX_EPOCH).unwrap();
             }
         }
-        remove_unfinished(folder.path()).unwrap();
+        prepare(folder.path()).unwrap();
         let left = names.map(|name| folder.path().join(name).exists());
         assert_eq!(left, [false, true, true, true]);
-        remove_unfinished(&folder.path().join("not-made-yet")).unwrap();
+        prepare(&folder.path().join("not/made/yet")).unwrap();
+        assert!(folder.path().join("not/made/yet").is_dir());
+        std::fs::write(folder.path().join("file"), "").unwrap();
+        prepare(&folder.path().join("file")).unwrap_err();
     }
 }

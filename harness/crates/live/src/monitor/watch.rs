@@ -66,6 +66,14 @@ pub enum WatchError {
         /// The system's error.
         source: std::io::Error,
     },
+    /// Evidence cannot be kept.
+    #[error("evidence cannot be kept in {}: {source}; choose another folder with --evidence", folder.display())]
+    Evidence {
+        /// The folder.
+        folder: PathBuf,
+        /// The system's error.
+        source: std::io::Error,
+    },
     /// The webhook cannot be used.
     #[error(transparent)]
     Alert(#[from] AlertError),
@@ -102,10 +110,8 @@ pub async fn watch(
         terms.bytes = 0;
     }
     let cluster_info = ClusterInfo { cluster: options.cluster.clone(), version, began: clock::now() };
-    if let Some((folder, _)) = &options.evidence
-        && let Err(error) = evidence::remove_unfinished(folder)
-    {
-        tracing::warn!(%error, "unfinished evidence could not be deleted");
+    if let Some((folder, _)) = &options.evidence {
+        evidence::prepare(folder).map_err(|source| WatchError::Evidence { folder: folder.clone(), source })?;
     }
     let mut work = OutputTasks::new(client, options, Monitor::new(terms, cluster_info)).await?;
     let began = clock::instant();
