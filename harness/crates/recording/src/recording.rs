@@ -24,15 +24,6 @@ pub struct Recording {
     pub end: Option<RecordingEnd>,
 }
 
-/// Why a file that begins with this line is not read. Another version may have other fields.
-fn other_file(line: &[u8]) -> RecordingError {
-    let header = serde_json::from_slice::<Value>(line).unwrap_or_default();
-    let format = header["header"]["format"].as_u64().and_then(|format| u32::try_from(format).ok());
-    format
-        .filter(|format| *format != FORMAT)
-        .map_or(RecordingError::NoHeader, |format| RecordingError::Format { format })
-}
-
 /// Why a recording cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
@@ -94,7 +85,7 @@ impl Recording {
                 Ok(entry) => entry,
                 // The writer was stopped in the middle of the line.
                 Err(half) if half.is_eof() && lines.peek().is_none() && header.is_some() => break,
-                Err(_) if header.is_none() => return Err(other_file(&line)),
+                Err(_) if header.is_none() => return Err(explain_first_line(&line)),
                 Err(source) => {
                     let line = number + 1;
                     return Err(RecordingError::Line { line, source });
@@ -147,6 +138,16 @@ fn without_line(error: &serde_json::Error) -> String {
     error.to_string().replace(" at line 1 column ", " at column ")
 }
 
+/// Why a file that begins with this line is not read. The header of another version may have other
+/// fields.
+fn explain_first_line(line: &[u8]) -> RecordingError {
+    let header = serde_json::from_slice::<Value>(line).unwrap_or_default();
+    let format = header["header"]["format"].as_u64().and_then(|format| u32::try_from(format).ok());
+    format
+        .filter(|format| *format != FORMAT)
+        .map_or(RecordingError::NoHeader, |format| RecordingError::Format { format })
+}
+
 /// Refuses names that would lead out of the folder of recordings, or that are not names.
 fn check_names(header: &Header) -> Result<(), RecordingError> {
     let bad = |field: &'static str, name: &str, rule: &'static str| {
@@ -197,6 +198,9 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
+
+    const NO_HEADER: &str =
+        "the first line is not the header of a recording, as `run --recordings`, `capture` and `import` write it";
     use crate::Blame;
     use crate::testing::RecordingBuilder;
 
@@ -230,13 +234,12 @@ mod tests {
     }
 
     #[rstest]
-    #[case("", "the first line is not the header of a recording")]
-    #[case("{\"end\":{\"completed\":true,\"eventsComplete\":true,\"at\":1}}", "the first line is not the header")]
-    #[case("no json", "the first line is not the header of a recording")]
-    #[case("{\"header\":{\"format\":1}}", "recording has format 1")]
+    #[case("", NO_HEADER)]
+    #[case("{\"end\":{\"completed\":true,\"eventsComplete\":true,\"at\":1}}", NO_HEADER)]
+    #[case("no json", NO_HEADER)]
+    #[case("{\"header\":{\"format\":1}}", "recording has format 1, this build reads 3; record it again")]
     fn refuses_other_files(#[case] text: &str, #[case] expected: &str) {
-        let error = Recording::read(text.as_bytes()).unwrap_err().to_string();
-        assert!(error.starts_with(expected), "{error}");
+        assert_eq!(Recording::read(text.as_bytes()).unwrap_err().to_string(), expected);
     }
 
     #[test]
