@@ -33,8 +33,7 @@ struct DeclaredBounds<'a> {
 
 impl<'a> DeclaredBounds<'a> {
     fn add(&mut self, step: &'a Step) {
-        step.during.iter().flat_map(|during| &during.steps).for_each(|inner| self.add(inner));
-        step.operation.nested_steps().iter().for_each(|inner| self.add(inner));
+        step.inner_steps().for_each(|inner| self.add(inner));
         match step.operation.change() {
             DeclaredChange::Object(manifest) if manifest["kind"] == "Deployment" => {
                 self.replicas.insert(manifest["spec"]["replicas"].as_i64().unwrap_or(1));

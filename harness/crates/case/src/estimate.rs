@@ -124,8 +124,7 @@ pub(super) struct PodEstimate {
 impl PodEstimate {
     /// Adds the pods of one more step.
     pub(super) fn add_step(&mut self, step: &Step) {
-        step.during.iter().flat_map(|during| &during.steps).for_each(|inner| self.add_step(inner));
-        step.operation.nested_steps().iter().for_each(|inner| self.add_step(inner));
+        step.inner_steps().for_each(|inner| self.add_step(inner));
         match step.operation.change() {
             DeclaredChange::Object(manifest) => self.apply(manifest),
             DeclaredChange::Patch(target, kind, patch) => match target.kind.as_str() {
@@ -222,8 +221,7 @@ fn surge(manifest: &Value) -> Option<(i64, i64)> {
 }
 
 fn exceeds_estimate(step: &Step, pool: &PodEstimate) -> Option<InfeasibleStep> {
-    let within = step.during.iter().flat_map(|during| &during.steps);
-    if let Some(found) = within.chain(step.operation.nested_steps()).find_map(|inner| exceeds_estimate(inner, pool)) {
+    if let Some(found) = step.inner_steps().find_map(|inner| exceeds_estimate(inner, pool)) {
         return Some(found);
     }
     let (pods, becomes) = match step.operation.pod_operation()? {

@@ -197,8 +197,7 @@ fn add_step_labels(step: &Step, add: &mut dyn FnMut(&str)) {
     {
         add("revision");
     }
-    step.during.iter().flat_map(|during| &during.steps).for_each(|step| add_step_labels(step, add));
-    step.operation.nested_steps().iter().for_each(|step| add_step_labels(step, add));
+    step.inner_steps().for_each(|step| add_step_labels(step, add));
     step.operation.add_filter_labels(add);
     add(step.operation.name());
 }

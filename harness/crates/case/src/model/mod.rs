@@ -164,9 +164,7 @@ impl Case {
 }
 
 fn step_reason(step: &Step) -> Option<(usize, String)> {
-    let inner =
-        step.during.iter().flat_map(|during| &during.steps).chain(step.operation.nested_steps()).find_map(step_reason);
-    inner.or_else(|| {
+    step.inner_steps().find_map(step_reason).or_else(|| {
         let (what, why) = step.operation.requires_held_pods()?;
         Some((step.line, format!("`{what}` is for held pods: {why}")))
     })

@@ -34,6 +34,11 @@ pub struct Step {
 }
 
 impl Step {
+    /// The steps in this one: those in the middle of it, and those that its operation consists of.
+    pub fn inner_steps(&self) -> impl Iterator<Item = &Self> {
+        self.during.iter().flat_map(|during| &during.steps).chain(self.operation.nested_steps())
+    }
+
     /// Whether this is the refusal that the step expects.
     pub fn expects(&self, error: &DriveError) -> bool {
         let Some(text) = &self.refused else { return false };
