@@ -236,20 +236,16 @@ impl<'a> CaseRun<'a> {
             if pods.count != CountSpec::All {
                 return self.run_operation(step, 0, part, &step.operation).await;
             }
-            let mut done = 0;
-            loop {
-                if self.next_pods(operation, pods, 1).is_empty() {
-                    return Ok(());
-                }
-                if self.are_too_many(done) {
-                    return self.abort_as_endless(done);
+            for done in 0.. {
+                if self.count_pods_left((operation, pods), 1, done)? == 0 {
+                    break;
                 }
                 self.run_operation(step, 0, part, &step.operation).await?;
                 if !operation.repeats() {
-                    return Ok(());
+                    break;
                 }
-                done += 1;
             }
+            return Ok(());
         }
         self.run_step(step, 0).await
     }
@@ -262,22 +258,16 @@ impl<'a> CaseRun<'a> {
             return self.run_batches(step, index, (operation, pods, share)).await;
         }
         // One pod a step: only then is the next decision determined.
-        let most = u32::MAX;
         let limit = match pods.count {
-            CountSpec::All if operation.repeats() => most,
+            CountSpec::All if operation.repeats() => u32::MAX,
             // A failed pod is replaced by one that could fail too, so only the pods that exist now
             // count.
-            CountSpec::All => u32::try_from(self.next_pods(operation, pods, usize::MAX).len()).unwrap_or(most),
+            CountSpec::All => u32::try_from(self.next_pods(operation, pods, usize::MAX).len()).unwrap_or(u32::MAX),
             CountSpec::Exactly(number) => number,
         };
         for part in 1..=limit {
-            if pods.count == CountSpec::All {
-                if self.next_pods(operation, pods, 1).is_empty() {
-                    return Ok(());
-                }
-                if operation.repeats() && self.are_too_many(part - 1) {
-                    return self.abort_as_endless(part - 1);
-                }
+            if pods.count == CountSpec::All && self.count_pods_left((operation, pods), 1, part - 1)? == 0 {
+                return Ok(());
             }
             let number = if pods.count == CountSpec::Exactly(1) { 0 } else { part };
             self.run_operation(step, index, number, &step.operation.for_pod(part)).await?;
@@ -296,19 +286,31 @@ impl<'a> CaseRun<'a> {
         let selected = deployments.iter().filter(|one| pods.deployment.as_ref().is_none_or(|name| one.name == *name));
         let wanted: i64 = selected.map(|one| one.int("/spec/replicas")).sum();
         let most = usize::try_from(share.of(u64::try_from(wanted).unwrap_or(0))).unwrap_or(usize::MAX);
-        let mut part = 0;
-        loop {
-            let found = self.next_pods(operation, pods, most).len();
+        for part in 1.. {
+            let found = self.count_pods_left((operation, pods), most, part - 1)?;
             if found == 0 {
-                return Ok(());
+                break;
             }
-            if self.are_too_many(part) {
-                return self.abort_as_endless(part);
-            }
-            part += 1;
             let batch = step.operation.for_batch(u32::try_from(found).unwrap_or(u32::MAX));
             self.run_operation(step, index, part, &batch).await?;
         }
+        Ok(())
+    }
+
+    /// How many pods, of at most so many, are left for a step with `all` or `every` after so many
+    /// sub-steps. Fails if the subject keeps creating pods for the step to act on.
+    fn count_pods_left(
+        &mut self,
+        (operation, pods): (PodOperation, &PodSelection),
+        most: usize,
+        done: u32,
+    ) -> Result<usize, Abort> {
+        let left = self.next_pods(operation, pods, most).len();
+        if left > 0 && operation.repeats() && self.are_too_many(done) {
+            let why = format!("new pods keep coming: pods are left after {done} sub-steps");
+            self.abort(Blame::Subject, why)?;
+        }
+        Ok(left)
     }
 
     /// Whether the pods that there are and those that are wanted cannot need so many sub-steps.
@@ -321,12 +323,6 @@ impl<'a> CaseRun<'a> {
         let wanted: i64 = sized.map(|one| one.int("/spec/replicas")).sum();
         let wanted = usize::try_from(wanted).unwrap_or(0);
         done >= most_sub_steps(wanted.saturating_add(list(WatchedKind::Pod).len()))
-    }
-
-    /// The subject keeps creating pods for the step to act on.
-    fn abort_as_endless(&mut self, done: u32) -> Result<(), Abort> {
-        let why = format!("new pods keep coming: pods are left after {done} sub-steps");
-        self.abort(Blame::Subject, why)
     }
 
     /// Perform one operation: mark it, run it, settle, and record what happened.
