@@ -312,24 +312,21 @@ impl Continuity {
         };
         let is_known = !self.unknown.remove(&(Some(logged.kind), name(object).to_owned()));
         let known = before.get(logged.kind, name(object)).filter(|known| is_known && uid(known) == uid(object));
+        let describe_gap = |why: String| {
+            Some(format!("a write of {} {} is not in the log: {why}", logged.kind.to_lowercase(), name(object)))
+        };
         let generations = known.and_then(|known| Some((int(known, GENERATION)?, int(object, GENERATION)?)));
         if let Some((then, now)) = generations
             && (now > then + 1 || is_status && now > then)
         {
-            let subject = format!("{} {}", logged.kind.to_lowercase(), name(object));
-            return Some(format!(
-                "a write of {subject} is not in the log: its generation is {now}, and the log last had {then}"
-            ));
+            return describe_gap(format!("its generation is {now}, and the log last had {then}"));
         }
         // A deletion that is answered by a Status has no version of its own.
         let then = known.filter(|known| !deleting(known)).and_then(version);
         if let (Some(then), Some(replaced)) = (then, logged.entry.replaced_version())
             && then != replaced
         {
-            let subject = format!("{} {}", logged.kind.to_lowercase(), name(object));
-            return Some(format!(
-                "a write of {subject} is not in the log: version {replaced} was replaced, and the log last had {then}"
-            ));
+            return describe_gap(format!("version {replaced} was replaced, and the log last had {then}"));
         }
         if logged.kind != "ReplicaSet" {
             return None;

@@ -114,14 +114,14 @@ impl<'a> LiveObjects<'a> {
                         && summed("/status/readyReplicas")
                         && summed("/status/availableReplicas")
                         && (!self.terminates || summed("/status/terminatingReplicas"))
-                        && !(is_deleting(deployment) && owned.is_empty() && is_foreground(deployment))
+                        && !(is_deleting(deployment) && owned.is_empty() && has_finalizer(deployment, FOREGROUND))
             })
     }
 
     /// Whether an object is deleted and goes without a further status: not if its deletion waits
     /// for pods that terminate.
     fn is_going(&self, object: &Value) -> bool {
-        is_deleting(object) && !(self.terminates && is_foreground(object))
+        is_deleting(object) && !(self.terminates && has_finalizer(object, FOREGROUND))
     }
 
     /// How many pods of each ReplicaSet are alive, and how many of these are ready.
@@ -161,10 +161,14 @@ impl<'a> LiveObjects<'a> {
     }
 }
 
-/// Whether it is deleted only after what it owns.
-fn is_foreground(object: &Value) -> bool {
+/// The garbage collector's finalizer of an object that is deleted only after what it owns.
+pub(super) const FOREGROUND: &str = "foregroundDeletion";
+/// Its finalizer of an object that leaves what it owns.
+pub(super) const ORPHAN: &str = "orphan";
+
+pub(super) fn has_finalizer(object: &Value, name: &str) -> bool {
     let all = object.at("/metadata/finalizers").and_then(Value::as_array);
-    all.is_some_and(|all| all.iter().any(|one| one == "foregroundDeletion"))
+    all.is_some_and(|all| all.iter().any(|one| one == name))
 }
 
 /// Whether the status refers to the current generation.

@@ -47,8 +47,8 @@ use serde_json::Value;
 pub use steps::{Arrangement, Arrangements, arrangements};
 
 use self::live::{
-    DEPLOYMENT, LiveObjects, POD, REPLICA_SET, Revisions, deployments, int, is_deleting, ready_since, text, uid,
-    versions,
+    DEPLOYMENT, FOREGROUND, LiveObjects, POD, REPLICA_SET, Revisions, deployments, has_finalizer, int, is_deleting,
+    ready_since, text, uid, versions,
 };
 use self::marks::{Marking, annotate_recording, mark_recording};
 use self::moves::{Scan, ScanResult};
@@ -303,9 +303,7 @@ fn recreates(recording: &Recording) -> bool {
         false
     });
     let waits = |version: &ObjectVersion| {
-        let finalizers = version.object.at("/metadata/finalizers").and_then(Value::as_array);
-        text(&version.object, "/spec/strategy/type") == "Recreate"
-            || finalizers.is_some_and(|all| all.iter().any(|one| one == "foregroundDeletion"))
+        text(&version.object, "/spec/strategy/type") == "Recreate" || has_finalizer(&version.object, FOREGROUND)
     };
     (lingers || !going.is_empty()) && versions(&recording.entries).any(waits)
 }
@@ -342,9 +340,7 @@ impl GivenSteps {
             let [before, after] = pair else { continue };
             steps.push(StepText::plain("ready: {pods: all}"));
             steps.extend(wait());
-            let wording = templates.change(&live::template(before), &live::template(after), name);
-            let note = wording.left_out.map(|places| format!("the template also differs in {places}"));
-            steps.push(StepText::noted(wording.step, note));
+            steps.push(templates.change(&live::template(before), &live::template(after), name).into_given_step());
             // A Recreate waits until the old pods are gone.
             if terminates && text(deployment, "/spec/strategy/type") == "Recreate" {
                 steps.push(StepText::plain("terminate: {pods: all}"));
@@ -362,9 +358,7 @@ impl GivenSteps {
             let newest = sets.last().map(|set| live::template(set)).unwrap_or_default();
             let pending = live::template(deployment);
             if pending != newest {
-                let wording = templates.change(&newest, &pending, name);
-                let note = wording.left_out.map(|places| format!("the template also differs in {places}"));
-                steps.push(StepText::noted(wording.step, note));
+                steps.push(templates.change(&newest, &pending, name).into_given_step());
                 generation += 1;
             }
         }

@@ -11,7 +11,7 @@ use lockstep_support::pointer::JsonPointer;
 use serde_json::{Map, Value, json};
 
 use super::live::text;
-use super::step_text::{flow, quoted};
+use super::step_text::{StepText, flow, quoted};
 
 /// The annotation that `kubectl rollout restart` writes.
 const RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";
@@ -245,6 +245,12 @@ impl TemplateShape {
 }
 
 impl Wording {
+    /// The step of `given`, with a note about what it lacks.
+    pub(super) fn into_given_step(self) -> StepText {
+        let note = self.left_out.map(|places| format!("the template also differs in {places}"));
+        StepText::noted(self.step, note)
+    }
+
     /// Another image or other variables, or both.
     fn of_container(image: Option<String>, env: &BTreeMap<&str, String>) -> Self {
         let is_image = image.is_some() && env.is_empty();

@@ -6,7 +6,9 @@ use std::collections::BTreeSet;
 use lockstep_support::pointer::JsonPointer;
 use serde_json::{Map, Value, json};
 
-use super::live::{self, LiveObjects, REVISION, REVISION_HISTORY, Revisions, is_deleting, text};
+use super::live::{
+    self, FOREGROUND, LiveObjects, ORPHAN, REVISION, REVISION_HISTORY, Revisions, has_finalizer, is_deleting, text,
+};
 use super::step_text::{StepText, flow, merge_patch_step, quoted, word};
 use super::template::{CaseTemplates, TemplateShape, Wording};
 
@@ -136,7 +138,7 @@ fn edited_revision(before: &Value, after: &Value, live: &LiveObjects<'_>, revisi
 pub(super) fn finalizers(object: &Value) -> Vec<&str> {
     let all = object.at("/metadata/finalizers").and_then(Value::as_array);
     let names = all.into_iter().flatten().filter_map(Value::as_str);
-    names.filter(|name| !["foregroundDeletion", "orphan"].contains(name)).collect()
+    names.filter(|name| ![FOREGROUND, ORPHAN].contains(name)).collect()
 }
 
 /// The step that gives this object, `deployment/web`, its finalizers.
@@ -152,9 +154,8 @@ pub(super) fn without_finalizers(target: &str) -> StepText {
 
 /// The step that deletes this object, `deployment/web`.
 pub(super) fn deletion_step(target: &str, object: &Value) -> StepText {
-    let finalizers = object.at("/metadata/finalizers").and_then(Value::as_array);
-    let has = |wanted: &str| finalizers.is_some_and(|all| all.iter().any(|one| one.as_str() == Some(wanted)));
-    let cascade = [("foregroundDeletion", "foreground"), ("orphan", "orphan")].into_iter().find(|(key, _)| has(key));
+    let cascades = [(FOREGROUND, "foreground"), (ORPHAN, "orphan")];
+    let cascade = cascades.into_iter().find(|(finalizer, _)| has_finalizer(object, finalizer));
     StepText::plain(match cascade {
         Some((_, cascade)) => format!("delete: {{target: {target}, cascade: {cascade}}}"),
         None => format!("delete: {target}"),
