@@ -178,7 +178,6 @@ impl PlayArgs {
     pub(super) fn choose(&self, selection: &CaseSelection, specs: &[SubjectSpec]) -> Result<Vec<Arc<Case>>, CliError> {
         let is_external = specs.iter().any(SubjectSpec::is_strange);
         let default = ControllerSet::default();
-        let owned = ControllerSet::from_iter([Controller::Deployment, Controller::ReplicaSet]);
         // Another project's controller is one controller with one profile.
         let reference = specs.iter().find_map(SubjectSpec::reference);
         let restarts = Reference::controllers();
@@ -186,7 +185,10 @@ impl PlayArgs {
         let scope = SubjectScope {
             controllers: of_reference
                 .or_else(|| is_external.then(|| self.scope.controllers.as_ref().unwrap_or(&default))),
-            under_test: self.scope.controllers.as_ref().or_else(|| self.has_owned_kind().then_some(&owned)),
+            has_replica_sets: match &self.scope.controllers {
+                Some(brought) => brought.has(Controller::ReplicaSet),
+                None => self.has_owned_kind(),
+            },
             profile: self.scope.profile.or_else(|| match reference {
                 Some(one) => Some(one.profile()),
                 None => is_external.then(RestartProfile::default),
